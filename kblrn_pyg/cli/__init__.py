@@ -1,0 +1,1 @@
+"""The commands of the shell; nothing else imports this."""

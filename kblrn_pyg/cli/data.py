@@ -1,0 +1,97 @@
+"""List the data sets, or print the statistics of one of them."""
+
+import argparse
+
+import torch
+from torch_geometric.data import HeteroData
+
+from kblrn_pyg.cli.table import format_table
+from kblrn_pyg.data import Vocabulary, kb_statistics, numerical_features
+from kblrn_pyg.datasets import DATASETS, load_dataset
+from kblrn_pyg.datasets.load import default_root
+
+_MAX_RELATIONS = 12
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "dataset",
+        nargs="?",
+        help=f"one of {', '.join(DATASETS)}, or the directory of an imported data set",
+    )
+    parser.add_argument(
+        "--root", help=f"where data sets are kept (default: {default_root()})"
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    if options.dataset is None:
+        print(_list_datasets())
+    else:
+        print(_describe(options.dataset, load_dataset(options.dataset, options.root)))
+
+
+def _list_datasets() -> str:
+    rows = []
+    for name, dataset in DATASETS.items():
+        counts = dataset.counts
+        rows.append(
+            [
+                name,
+                counts.entities,
+                counts.relations,
+                counts.train,
+                counts.val,
+                counts.test,
+            ]
+        )
+    header = ["data set", "entities", "relations", "train", "valid", "test"]
+    return format_table(header, rows)
+
+
+def _describe(name: str, splits: dict[str, HeteroData]) -> str:
+    counts = kb_statistics(splits)
+    header = ["data set", "entities", "relations"]
+    row: list[object] = [name, counts.num_entities, counts.num_relations]
+    for split, number in counts.num_triples.items():
+        header.append({"val": "valid"}.get(split, split))
+        row.append(number)
+    more = [
+        ["entities with training triples", counts.num_entities_in_training],
+        ["mean degree", counts.mean_degree],
+        ["largest degree", counts.max_degree],
+        ["numerical attributes", counts.num_attributes],
+        ["numerical values", counts.num_values],
+        ["entities with numbers", counts.num_entities_with_numbers],
+        ["relations with numerical features", counts.num_numerical_relations],
+        ["numerical features", counts.num_numerical_features],
+    ]
+    parts = [format_table(header, [row]), format_table(["", ""], more).lstrip("\n")]
+    if counts.num_numerical_features:
+        parts.append(_numerical_table(splits["train"]))
+    return "\n\n".join(parts)
+
+
+def _numerical_table(data: HeteroData) -> str:
+    features, names = numerical_features(data), Vocabulary.of(data)
+    sizes = torch.tensor(
+        [data[edge_type].edge_index.size(1) for edge_type in data.edge_types]
+    )
+    relations = features.relations
+    relations = relations[sizes[relations].argsort(descending=True, stable=True)]
+    rows = []
+    for relation in relations[:_MAX_RELATIONS].tolist():
+        for i in range(*features.of(relation).indices(len(features))):
+            rows.append(
+                [
+                    names.relations[relation],
+                    names.attributes[int(features.attribute[i])],
+                    int(features.count[i]),
+                    float(features.centre[i]),
+                    float(features.width[i]),
+                ]
+            )
+    header = ["relation", "attribute", "triples", "mean of head - tail", "deviation"]
+    text = format_table(header, rows)
+    left = len(relations) - _MAX_RELATIONS
+    return f"{text}\n... and {left} more relations" if left > 0 else text

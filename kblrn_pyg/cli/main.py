@@ -1,0 +1,63 @@
+"""The ``kblrn`` command."""
+
+import argparse
+import importlib
+import logging
+import sys
+from collections.abc import Sequence
+
+from kblrn_pyg import __version__
+
+# The module of each command is imported only when the command runs, because
+# torch takes seconds and nobody wants to wait for a help text.
+COMMANDS = {
+    "data": ("list the data sets, or describe one", "kblrn_pyg.cli.data"),
+    "import": ("turn your own files into a data set", "kblrn_pyg.cli.import_files"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    r"""Runs a command and returns its exit code.
+
+    Args:
+        arguments (sequence, optional): The words behind :obj:`kblrn`.
+            (default: :obj:`None`, those of the process)
+    """
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    parser = argparse.ArgumentParser(
+        prog="kblrn",
+        description="Complete knowledge bases with latent, relational and numerical "
+        "features.",
+        epilog="'kblrn COMMAND --help' tells what a command takes.",
+    )
+    parser.add_argument("--version", action="version", version=f"kblrn {__version__}")
+    parser.add_argument(
+        "command",
+        choices=COMMANDS,
+        metavar="COMMAND",
+        help="; ".join(f"{name}: {text}" for name, (text, _) in COMMANDS.items()),
+    )
+    command = parser.parse_args(arguments[:1]).command
+    return _run(command, arguments[1:])
+
+
+def _run(command: str, arguments: list[str]) -> int:
+    module = importlib.import_module(COMMANDS[command][1])
+    parser = argparse.ArgumentParser(
+        prog=f"kblrn {command}", description=module.__doc__
+    )
+    module.add_arguments(parser)
+    options = parser.parse_args(arguments)
+
+    from kblrn_pyg.data import DataError
+
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    try:
+        module.run(options)
+    except (DataError, OSError, ImportError) as error:
+        print(f"kblrn {command}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"kblrn {command}: interrupted", file=sys.stderr)
+        return 130
+    return 0

@@ -1,0 +1,53 @@
+"""Readers, names, and the knowledge base as a HeteroData."""
+
+from kblrn_pyg.data.build import BuildReport, build_kb
+from kblrn_pyg.data.dates import decimal_year
+from kblrn_pyg.data.errors import DataError
+from kblrn_pyg.data.export import to_networkx
+from kblrn_pyg.data.holdout import hold_out
+from kblrn_pyg.data.kb import ask, flat_triples, make_kb
+from kblrn_pyg.data.names import Names, Vocabulary
+from kblrn_pyg.data.ntriples import read_ntriples
+from kblrn_pyg.data.numerical import (
+    NumericalFeatures,
+    differences,
+    numerical_features,
+)
+from kblrn_pyg.data.read import read_kb
+from kblrn_pyg.data.statistics import Statistics, kb_statistics
+from kblrn_pyg.data.store import load_kb, save_kb
+from kblrn_pyg.data.triples import NamedTriples, read_triples
+from kblrn_pyg.data.types import split_types, unify_types
+from kblrn_pyg.data.validate import find_problems, validate_kb
+from kblrn_pyg.data.values import NamedValues, read_values
+
+__all__ = [
+    "BuildReport",
+    "DataError",
+    "NamedTriples",
+    "NamedValues",
+    "Names",
+    "NumericalFeatures",
+    "Statistics",
+    "Vocabulary",
+    "ask",
+    "build_kb",
+    "decimal_year",
+    "differences",
+    "find_problems",
+    "flat_triples",
+    "hold_out",
+    "kb_statistics",
+    "load_kb",
+    "make_kb",
+    "numerical_features",
+    "read_kb",
+    "read_ntriples",
+    "read_triples",
+    "read_values",
+    "save_kb",
+    "split_types",
+    "to_networkx",
+    "unify_types",
+    "validate_kb",
+]

@@ -1,0 +1,192 @@
+"""From what the readers give to the knowledge base of every split."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch_geometric.data import HeteroData
+
+from kblrn_pyg.data.errors import DataError
+from kblrn_pyg.data.kb import FlatTriples, ask, make_kb, value_matrix
+from kblrn_pyg.data.names import shorten
+from kblrn_pyg.data.triples import NamedTriples, new_index
+from kblrn_pyg.data.values import NamedValues
+
+
+@dataclass
+class BuildReport:
+    r"""What was noticed while a knowledge base was built.
+
+    Args:
+        num_triples (dict): The number of triples in each split.
+        num_duplicates (dict): Repeated triples that were dropped.
+        num_in_training (dict): Triples that are training triples, too.
+        num_unseen (dict): Triples with an entity or a relation that training
+            does not have; they are kept.
+        num_averaged (int): Values merged into a mean.
+        num_foreign_values (int): Values of entities that no triple names.
+        rare_attributes (list): Attributes left out, because too few entities
+            have a value.
+        num_other_literals (int): Literals of no numerical type, skipped.
+    """
+
+    num_triples: dict[str, int] = field(default_factory=dict)
+    num_duplicates: dict[str, int] = field(default_factory=dict)
+    num_in_training: dict[str, int] = field(default_factory=dict)
+    num_unseen: dict[str, int] = field(default_factory=dict)
+    num_averaged: int = 0
+    num_foreign_values: int = 0
+    rare_attributes: list[str] = field(default_factory=list)
+    num_other_literals: int = 0
+
+    def lines(self) -> list[str]:
+        """Returns one sentence for everything worth a word."""
+        by_split = [
+            (self.num_duplicates, "repeated triples dropped"),
+            (self.num_in_training, "triples stand in the training set, too"),
+            (self.num_unseen, "triples name an entity or relation unseen in training"),
+        ]
+        lines = [
+            f"{split}: {count:,} {text}"
+            for counts, text in by_split
+            for split, count in counts.items()
+            if count
+        ]
+        totals = [
+            (self.num_averaged, "values averaged into another of the same pair"),
+            (self.num_foreign_values, "values of entities without triples left out"),
+            (len(self.rare_attributes), "attributes with too few values left out"),
+            (self.num_other_literals, "literals that are no numbers skipped"),
+        ]
+        return lines + [f"{count:,} {text}" for count, text in totals if count]
+
+
+def build_kb(
+    splits: Mapping[str, NamedTriples],
+    values: NamedValues | None = None,
+    labels: Mapping[str, str] | None = None,
+    min_entities: int = 5,
+) -> tuple[dict[str, HeteroData], BuildReport]:
+    r"""Builds one :class:`~torch_geometric.data.HeteroData` for each split.
+
+    All splits share the training graph, the entities, the relations and the
+    numerical values; they differ in :obj:`edge_label_index`.
+
+    Args:
+        splits (dict): The triples of each split, with :obj:`"train"` first.
+        values (NamedValues, optional): The numerical values.
+            (default: :obj:`None`)
+        labels (dict, optional): A name to read for some identifiers.
+            (default: :obj:`None`)
+        min_entities (int, optional): An attribute stays if at least so many
+            entities of the knowledge base have a value. (default: :obj:`5`)
+    """
+    if next(iter(splits), None) != "train":
+        raise DataError("the training split is missing")
+    entity_id, relation_id = new_index(), new_index()
+    ids = {
+        split: _with_global_ids(triples, entity_id, relation_id)
+        for split, triples in splits.items()
+    }
+    report = _report_splits(splits, ids, len(entity_id))
+    identifiers, relations = list(entity_id), list(relation_id)
+    attribute_names, x = _numbers(values, entity_id, min_entities, report)
+
+    names = identifiers
+    if labels is not None:
+        names = [labels.get(name, name) for name in identifiers]
+    train = make_kb(
+        names,
+        relations,
+        _as_tensors(ids.pop("train")),
+        x,
+        attribute_names,
+        None if labels is None else identifiers,
+    )
+    kbs = {split: ask(train, _as_tensors(asked)) for split, asked in ids.items()}
+    return {"train": train, **kbs}, report
+
+
+Ids = NDArray[np.int64]
+
+
+def _with_global_ids(
+    triples: NamedTriples, entity_id: dict[str, int], relation_id: dict[str, int]
+) -> tuple[Ids, Ids, Ids]:
+    entity = np.array([entity_id[name] for name in triples.entities], np.int64)
+    relation = np.array([relation_id[name] for name in triples.relations], np.int64)
+    return entity[triples.head], relation[triples.rel], entity[triples.tail]
+
+
+def _report_splits(
+    splits: Mapping[str, NamedTriples],
+    ids: Mapping[str, tuple[Ids, Ids, Ids]],
+    num_entities: int,
+) -> BuildReport:
+    report = BuildReport()
+    known_entity = np.zeros(num_entities, dtype=bool)
+    known_entity[ids["train"][0]] = known_entity[ids["train"][2]] = True
+    known_relations = np.unique(ids["train"][1])
+    for split, (head, rel, tail) in ids.items():
+        report.num_triples[split] = len(head)
+        report.num_duplicates[split] = splits[split].num_duplicates
+        if split == "train":
+            continue
+        seen = known_entity[head] & known_entity[tail] & np.isin(rel, known_relations)
+        report.num_unseen[split] = int((~seen).sum())
+        report.num_in_training[split] = _num_common(
+            ids["train"], (head, rel, tail), num_entities
+        )
+    return report
+
+
+def _num_common(
+    known: tuple[Ids, Ids, Ids], asked: tuple[Ids, Ids, Ids], num_entities: int
+) -> int:
+    known_pair, asked_pair = (h * num_entities + t for h, _, t in (known, asked))
+    in_known = np.isin(asked_pair, known_pair)
+    in_asked = np.isin(known_pair, asked_pair)
+    common = set(zip(asked_pair[in_known].tolist(), asked[1][in_known].tolist()))
+    return len(
+        common & set(zip(known_pair[in_asked].tolist(), known[1][in_asked].tolist()))
+    )
+
+
+def _numbers(
+    values: NamedValues | None,
+    entity_id: Mapping[str, int],
+    min_entities: int,
+    report: BuildReport,
+) -> tuple[list[str], Tensor | None]:
+    if values is None:
+        return [], None
+    entity = np.array([entity_id.get(name, -1) for name in values.entities], np.int64)
+    entity = entity[values.entity]
+    is_ours = entity >= 0
+    counts = np.bincount(values.attribute[is_ours], minlength=len(values.attributes))
+    kept = np.flatnonzero(counts >= min_entities)
+    column = np.full(len(values.attributes), -1)
+    column[kept] = np.arange(len(kept))
+    keep = is_ours & (column[values.attribute] >= 0)
+
+    report.num_averaged = values.num_averaged
+    report.num_foreign_values = int((~is_ours).sum())
+    report.rare_attributes = [
+        values.attributes[i] for i in np.flatnonzero(counts < min_entities)
+    ]
+    x = value_matrix(
+        len(entity_id),
+        len(kept),
+        entity[keep],
+        column[values.attribute[keep]],
+        values.value[keep],
+    )
+    return shorten([values.attributes[i] for i in kept]), x
+
+
+def _as_tensors(triples: tuple[Ids, Ids, Ids]) -> FlatTriples:
+    head, rel, tail = (torch.from_numpy(ids) for ids in triples)
+    return head, rel, tail

@@ -1,0 +1,59 @@
+"""Dates as decimal years."""
+
+import math
+import re
+
+_DATE = re.compile(
+    r"(?P<year>-?\d{4,})"
+    r"(?:-(?P<month>\d\d)"
+    r"(?:-(?P<day>\d\d)"
+    r"(?:T(?P<hour>\d\d)(?::?(?P<minute>\d\d)(?::?(?P<second>\d\d(?:\.\d+)?))?)?)?)?)?"
+    r"(?:Z|[+-]\d\d:?\d\d)?"
+)
+_DAYS_BEFORE = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365)
+
+
+def decimal_year(text: str) -> float:
+    r"""Turns an XML Schema date into a decimal year.
+
+    A day stands for its noon and a month for its middle, while a bare year
+    stays the number that was written; the time zone is ignored, as it moves
+    a date by less than 0.002 years. What is no date gives :obj:`nan`.
+
+    Args:
+        text (str): A :obj:`gYear`, :obj:`gYearMonth`, :obj:`date` or
+            :obj:`dateTime`.
+
+    Example:
+        >>> decimal_year("2026-07-02"), decimal_year("2026"), decimal_year("-0044")
+        (2026.5, 2026.0, -44.0)
+    """
+    match = _DATE.fullmatch(text)
+    if match is None:
+        return math.nan
+    year = int(match["year"])
+    if match["month"] is None:
+        return float(year)
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    month = int(match["month"])
+    if not 1 <= month <= 12:
+        return math.nan
+    before = _DAYS_BEFORE[month - 1] + (leap and month > 2)
+    length = _DAYS_BEFORE[month] - _DAYS_BEFORE[month - 1] + (leap and month == 2)
+    if match["day"] is None:
+        elapsed = before + length / 2
+    else:
+        day = int(match["day"])
+        if not 1 <= day <= length:
+            return math.nan
+        elapsed = before + day - 1 + _day_fraction(match)
+    return year + elapsed / (365 + leap)
+
+
+def _day_fraction(match: re.Match[str]) -> float:
+    if match["hour"] is None:
+        return 0.5
+    hours, minutes = int(match["hour"]), int(match["minute"] or 0)
+    seconds = float(match["second"] or 0)
+    fraction = (hours + (minutes + seconds / 60) / 60) / 24
+    return fraction if fraction <= 1 else math.nan

@@ -1,0 +1,30 @@
+"""The one error of everything that reads what a user wrote."""
+
+import os
+
+
+class DataError(ValueError):
+    r"""Raised when an input file, a name or a knowledge base cannot be used.
+
+    The message is one line, meant for the person who wrote the input:
+    :obj:`path:line: what is wrong and what was expected`.
+
+    Args:
+        message (str): What is wrong and what was expected.
+        path (str, optional): The file. (default: :obj:`None`)
+        line (int, optional): The line of the file, from 1.
+            (default: :obj:`None`)
+    """
+
+    def __init__(
+        self,
+        message: str,
+        path: str | os.PathLike[str] | None = None,
+        line: int | None = None,
+    ) -> None:
+        self.path = None if path is None else os.fspath(path)
+        self.line = line
+        # Quoted input may hold line ends; the message stays one line.
+        message = message.replace("\r", "\\r").replace("\n", "\\n")
+        place = "".join(f"{part}:" for part in (self.path, line) if part is not None)
+        super().__init__(f"{place} {message}" if place else message)

@@ -1,0 +1,150 @@
+"""Names of entities, relations and attributes, and how to find one."""
+
+import difflib
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch_geometric.data import HeteroData
+
+from kblrn_pyg.data.errors import DataError
+
+_SEPARATORS = "/.#:"
+_MAX_LISTED = 8
+
+
+class Names:
+    r"""The names behind the ids of one kind of thing.
+
+    Args:
+        kind (str): What is named, for messages: :obj:`"relation"`.
+        identifiers (sequence): The identifier of each id; identifiers differ.
+        labels (sequence, optional): A name to read for each id; two things
+            may share one. (default: :obj:`None`, the identifiers)
+
+    Example:
+        >>> names = Names("relation", ["/people/marriage/spouse", "/film/film/genre"])
+        >>> names.resolve("spouse"), names.resolve("film/genre")
+        (0, 1)
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        identifiers: Sequence[str],
+        labels: Sequence[str] | None = None,
+    ) -> None:
+        self.kind = kind
+        self.identifiers = identifiers
+        self.labels = identifiers if labels is None else labels
+        self._by_identifier = {name: i for i, name in enumerate(identifiers)}
+        self._by_label: dict[str, list[int]] = defaultdict(list)
+        for i, label in enumerate(self.labels):
+            self._by_label[label].append(i)
+
+    def __len__(self) -> int:
+        return len(self.identifiers)
+
+    def __getitem__(self, i: int) -> str:
+        return self.labels[i]
+
+    def resolve(self, name: str) -> int:
+        r"""Returns the id of a name.
+
+        A name is an identifier, else a label, else the end of exactly one
+        identifier, beginning behind one of :obj:`/ . # :` (:obj:`spouse` for
+        :obj:`/people/marriage/spouse`).
+
+        Raises:
+            DataError: If nothing, or more than one thing, has that name.
+        """
+        if name in self._by_identifier:
+            return self._by_identifier[name]
+        found = self._by_label.get(name) or self._ending_in(name)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            listed = self._list([self.identifiers[i] for i in found])
+            raise DataError(
+                f"{self.kind} {name!r} is ambiguous, expected one of {listed}"
+            )
+        raise DataError(f"unknown {self.kind} {name!r}{self._nearest(name)}")
+
+    def _ending_in(self, name: str) -> list[int]:
+        endings = tuple(separator + name for separator in _SEPARATORS)
+        return [i for i, full in enumerate(self.identifiers) if full.endswith(endings)]
+
+    def _nearest(self, name: str) -> str:
+        near = difflib.get_close_matches(name, self._by_label, n=_MAX_LISTED)
+        if not near:
+            last = {last_segment(full): full for full in self.identifiers}
+            near = [last[key] for key in difflib.get_close_matches(name, last)]
+        if near:
+            return f", nearest are {self._list(near)}"
+        if len(self) <= _MAX_LISTED:
+            return f", expected one of {self._list(self.identifiers)}"
+        return ""
+
+    @staticmethod
+    def _list(names: Sequence[str]) -> str:
+        more = len(names) - _MAX_LISTED
+        text = ", ".join(names[:_MAX_LISTED])
+        return f"{text} and {more} more" if more > 0 else text
+
+    def __repr__(self) -> str:
+        return f"{self.__class__.__name__}({self.kind!r}, {len(self)})"
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    r"""All names of a knowledge base.
+
+    Args:
+        entities (Names): The entities.
+        relations (Names): The relations.
+        attributes (Names): The numerical attributes.
+    """
+
+    entities: Names
+    relations: Names
+    attributes: Names
+
+    @classmethod
+    def of(cls, data: HeteroData) -> "Vocabulary":
+        """Reads the names off a knowledge base."""
+        entity = data["entity"]
+        return cls(
+            Names("entity", entity.get("identifier", entity.name), entity.name),
+            Names("relation", [relation for _, relation, _ in data.edge_types]),
+            Names("attribute", data.attribute_names),
+        )
+
+
+def last_segment(name: str) -> str:
+    """Returns what stands behind the last separator of a name."""
+    return re.split(f"[{_SEPARATORS}]", name.rstrip(_SEPARATORS))[-1]
+
+
+def shorten(names: Sequence[str]) -> list[str]:
+    r"""Shortens each name to its shortest ending that no other name shares.
+
+    Example:
+        >>> shorten(["<http://x/ns/person.height>", "<http://x/ns/club.founded>",
+        ...          "<http://x/ns/city.founded>"])
+        ['height', 'club.founded', 'city.founded']
+    """
+    full = [name.strip("<>") for name in names]
+    endings = [_endings(name) for name in full]
+    owners: dict[str, int] = defaultdict(int)
+    for ending in (ending for group in endings for ending in group):
+        owners[ending] += 1
+    return [
+        next((ending for ending in group if owners[ending] == 1), name)
+        for name, group in zip(full, endings)
+    ]
+
+
+def _endings(name: str) -> list[str]:
+    starts = [match.end() for match in re.finditer(f"[{_SEPARATORS}]+", name)]
+    return [name[start:] for start in reversed(starts)] + [name]

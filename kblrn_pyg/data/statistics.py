@@ -1,0 +1,72 @@
+"""The row of a knowledge base in the paper's Table 1, and more."""
+
+from dataclasses import dataclass
+
+import torch
+from torch_geometric.data import HeteroData
+
+from kblrn_pyg.data.kb import flat_triples
+from kblrn_pyg.data.numerical import numerical_features
+
+
+@dataclass(frozen=True)
+class Statistics:
+    r"""What there is to count in a knowledge base.
+
+    Args:
+        num_entities (int): Entities.
+        num_relations (int): Relations.
+        num_triples (dict): Triples of each split.
+        num_entities_in_training (int): Entities with a training triple.
+        num_attributes (int): Numerical attributes.
+        num_values (int): Known numbers.
+        num_entities_with_numbers (int): Entities with at least one of them.
+        num_numerical_relations (int): Relations that qualify for numerical
+            features.
+        num_numerical_features (int): Their features together.
+        mean_degree (float): Training triples at an entity, on average.
+        max_degree (int): Training triples at the busiest entity.
+    """
+
+    num_entities: int
+    num_relations: int
+    num_triples: dict[str, int]
+    num_entities_in_training: int
+    num_attributes: int
+    num_values: int
+    num_entities_with_numbers: int
+    num_numerical_relations: int
+    num_numerical_features: int
+    mean_degree: float
+    max_degree: int
+
+
+def kb_statistics(splits: dict[str, HeteroData]) -> Statistics:
+    r"""Counts what is in a knowledge base.
+
+    Args:
+        splits (dict): The knowledge base of each split, :obj:`"train"` among
+            them.
+    """
+    data = splits["train"]
+    head_index, _, tail_index = flat_triples(data)
+    num_entities = data["entity"].num_nodes
+    degree = torch.bincount(torch.cat([head_index, tail_index]), minlength=num_entities)
+    known = ~data["entity"].x.isnan()
+    features = numerical_features(data)
+    return Statistics(
+        num_entities=num_entities,
+        num_relations=len(data.edge_types),
+        num_triples={
+            split: flat_triples(kb, "edge_label_index")[0].numel()
+            for split, kb in splits.items()
+        },
+        num_entities_in_training=int((degree > 0).sum()),
+        num_attributes=len(data.attribute_names),
+        num_values=int(known.sum()),
+        num_entities_with_numbers=int(known.any(dim=1).sum()),
+        num_numerical_relations=features.relations.numel(),
+        num_numerical_features=len(features),
+        mean_degree=2 * head_index.numel() / max(num_entities, 1),
+        max_degree=int(degree.max()) if num_entities else 0,
+    )

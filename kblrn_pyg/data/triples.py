@@ -1,0 +1,112 @@
+"""Triples with names, read from files, data frames or tuples."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kblrn_pyg.data.sources import Source, source_rows
+
+COLUMNS = ("head", "relation", "tail")
+
+
+@dataclass(frozen=True)
+class NamedTriples:
+    r"""Distinct triples as ids, with the names behind the ids.
+
+    Ids count the names in their order of appearance, the head of a triple
+    before its tail, as PyG's own :class:`~torch_geometric.datasets.FB15k_237`
+    numbers them.
+
+    Args:
+        entities (list): The name of each entity id.
+        relations (list): The name of each relation id.
+        head (numpy.ndarray): The head of each triple.
+        rel (numpy.ndarray): The relation of each triple.
+        tail (numpy.ndarray): The tail of each triple.
+        num_duplicates (int): How many repeated triples were dropped.
+    """
+
+    entities: list[str]
+    relations: list[str]
+    head: NDArray[np.int64]
+    rel: NDArray[np.int64]
+    tail: NDArray[np.int64]
+    num_duplicates: int = 0
+
+    def __len__(self) -> int:
+        return len(self.head)
+
+
+def new_index() -> "defaultdict[str, int]":
+    """Returns a dictionary that gives every new key the next free id."""
+    index: defaultdict[str, int] = defaultdict()
+    index.default_factory = index.__len__
+    return index
+
+
+def read_triples(
+    source: Source, header: bool | None = None, progress: bool = False
+) -> NamedTriples:
+    r"""Reads (head, relation, tail) triples and drops repeated ones.
+
+    Args:
+        source: A :obj:`.tsv`, :obj:`.txt` or :obj:`.csv` file (:obj:`.gz` or
+            not), a :class:`pandas.DataFrame`, or an iterable of tuples.
+        header (bool, optional): Whether a file's first row is a header. If
+            :obj:`None`, a first row made of well-known column names is one.
+            (default: :obj:`None`)
+        progress (bool, optional): Whether to show a progress bar.
+            (default: :obj:`False`)
+
+    Example:
+        >>> triples = read_triples([("Ada", "spouse", "Ben")])
+        >>> triples.entities, triples.relations
+        (['Ada', 'Ben'], ['spouse'])
+    """
+    entity_id, relation_id = new_index(), new_index()
+    heads, rels, tails = [], [], []
+    for block in source_rows(source, COLUMNS, header, progress):
+        head, relation, tail = block.columns
+        ends = [""] * (2 * len(head))
+        ends[0::2], ends[1::2] = head, tail
+        ids = np.fromiter(map(entity_id.__getitem__, ends), np.int64, len(ends))
+        heads.append(ids[0::2])
+        tails.append(ids[1::2])
+        rels.append(
+            np.fromiter(map(relation_id.__getitem__, relation), np.int64, len(head))
+        )
+    return distinct_triples(
+        list(entity_id),
+        list(relation_id),
+        np.concatenate(heads),
+        np.concatenate(rels),
+        np.concatenate(tails),
+    )
+
+
+def distinct_triples(
+    entities: list[str],
+    relations: list[str],
+    head: NDArray[np.int64],
+    rel: NDArray[np.int64],
+    tail: NDArray[np.int64],
+) -> NamedTriples:
+    """Keeps the first of equal triples, in the order given."""
+    keep = first_occurrences(head * max(len(entities), 1) + tail, rel)
+    dropped = len(head) - len(keep)
+    if dropped:
+        head, rel, tail = head[keep], rel[keep], tail[keep]
+    return NamedTriples(entities, relations, head, rel, tail, dropped)
+
+
+def first_occurrences(
+    major: NDArray[np.int64], minor: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Returns, in order, the positions at which a pair of keys stands first."""
+    order = np.lexsort((minor, major))
+    major, minor = major[order], minor[order]
+    is_new = np.ones(len(order), dtype=bool)
+    is_new[1:] = (major[1:] != major[:-1]) | (minor[1:] != minor[:-1])
+    return np.sort(order[is_new])

@@ -1,0 +1,155 @@
+"""A user's HeteroData with several node types, as one entity space and back."""
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+from torch_geometric.data import HeteroData
+
+from kblrn_pyg.data.errors import DataError
+from kblrn_pyg.data.kb import value_matrix
+
+
+def unify_types(
+    data: HeteroData, attributes: Mapping[str, Sequence[str]] | None = None
+) -> HeteroData:
+    r"""Turns a HeteroData with several node types into a knowledge base.
+
+    The node types become consecutive id ranges of one entity space, kept as
+    :obj:`data['entity'].type` and :obj:`data.type_names`. A relation that
+    stands between more than one pair of types becomes one relation for each
+    pair, named :obj:`source.relation.target`. Where an edge type has
+    :obj:`edge_label` (as after
+    :class:`~torch_geometric.transforms.RandomLinkSplit`), only the positive
+    edges of its :obj:`edge_label_index` are asked about; without
+    :obj:`edge_label_index`, its :obj:`edge_index` is.
+
+    Args:
+        data (HeteroData): The graph. A node type may have :obj:`name`, a list
+            of labels, and :obj:`x`.
+        attributes (dict, optional): For each node type, the names of the
+            columns of its :obj:`x` that are numerical attributes. Types that
+            share a name share the attribute. By default, what a type has as
+            :obj:`attribute_names`. (default: :obj:`None`)
+    """
+    if attributes is None:
+        attributes = {
+            node_type: data[node_type].get("attribute_names", [])
+            for node_type in data.node_types
+        }
+    sizes = {node_type: _num_nodes(data, node_type) for node_type in data.node_types}
+    offsets = dict(zip(sizes, [0, *torch.tensor(list(sizes.values())).cumsum(0)[:-1]]))
+
+    out = HeteroData()
+    entity = out["entity"]
+    entity.num_nodes = sum(sizes.values())
+    entity.name = [name for kind in sizes for name in _node_names(data, kind)]
+    out.attribute_names, entity.x = _unify_values(data, attributes, sizes, offsets)
+    entity.type = torch.arange(len(sizes)).repeat_interleave(
+        torch.tensor(list(sizes.values()))
+    )
+    out.type_names = list(sizes)
+    for edge_type, name in zip(data.edge_types, _relation_names(data)):
+        source, relation, target = edge_type
+        shift = torch.tensor([[int(offsets[source])], [int(offsets[target])]])
+        store = out["entity", name, "entity"]
+        store.edge_index = data[edge_type].edge_index + shift
+        store.edge_label_index = _asked(data, edge_type) + shift
+        store.typed = [source, relation, target]
+    return out
+
+
+def split_types(data: HeteroData) -> HeteroData:
+    r"""Gives a knowledge base that :meth:`unify_types` made its node types back.
+
+    Args:
+        data (HeteroData): The knowledge base.
+    """
+    if "type_names" not in data:
+        raise DataError("the knowledge base has no node types, expected 'type_names'")
+    entity = data["entity"]
+    sizes = torch.bincount(entity.type, minlength=len(data.type_names)).tolist()
+    offsets = [0, *torch.tensor(sizes).cumsum(0).tolist()]
+    out = HeteroData()
+    for kind, node_type in enumerate(data.type_names):
+        part = slice(offsets[kind], offsets[kind + 1])
+        store = out[node_type]
+        store.num_nodes = sizes[kind]
+        store.name = entity.name[part]
+        known = ~entity.x[part].isnan().all(dim=0)
+        if known.any():
+            store.x = entity.x[part][:, known]
+            columns = known.nonzero().flatten().tolist()
+            store.attribute_names = [data.attribute_names[i] for i in columns]
+    begin = dict(zip(data.type_names, offsets))
+    for edge_type in data.edge_types:
+        source, relation, target = data[edge_type].typed
+        shift = torch.tensor([[begin[source]], [begin[target]]])
+        store = out[source, relation, target]
+        store.edge_index = data[edge_type].edge_index - shift
+        store.edge_label_index = data[edge_type].edge_label_index - shift
+    return out
+
+
+def _num_nodes(data: HeteroData, node_type: str) -> int:
+    num_nodes = data[node_type].num_nodes
+    if num_nodes is None:
+        raise DataError(f"data[{node_type!r}].num_nodes is unknown, expected an int")
+    return num_nodes
+
+
+def _node_names(data: HeteroData, node_type: str) -> list[str]:
+    num_nodes = _num_nodes(data, node_type)
+    names = data[node_type].get("name")
+    if names is None:
+        return [f"{node_type} {i}" for i in range(num_nodes)]
+    if len(names) != num_nodes:
+        raise DataError(
+            f"data[{node_type!r}].name must have {num_nodes} entries (got {len(names)})"
+        )
+    return [str(name) for name in names]
+
+
+def _relation_names(data: HeteroData) -> list[str]:
+    relations = [relation for _, relation, _ in data.edge_types]
+    return [
+        relation if relations.count(relation) == 1 else f"{source}.{relation}.{target}"
+        for source, relation, target in data.edge_types
+    ]
+
+
+def _asked(data: HeteroData, edge_type: tuple[str, str, str]) -> Tensor:
+    store = data[edge_type]
+    if "edge_label_index" not in store:
+        return store.edge_index
+    if "edge_label" not in store:
+        return store.edge_label_index
+    return store.edge_label_index[:, store.edge_label > 0]
+
+
+def _unify_values(
+    data: HeteroData,
+    attributes: Mapping[str, Sequence[str]],
+    sizes: Mapping[str, int],
+    offsets: Mapping[str, Tensor],
+) -> tuple[list[str], Tensor]:
+    column = {
+        name: i
+        for i, name in enumerate(
+            dict.fromkeys(name for names in attributes.values() for name in names)
+        )
+    }
+    x = value_matrix(sum(sizes.values()), len(column), *([[]] * 3))  # type: ignore[arg-type]
+    for node_type, names in attributes.items():
+        if not names:
+            continue
+        values = data[node_type].get("x")
+        if values is None or values.size(-1) != len(names):
+            shape = None if values is None else list(values.size())
+            raise DataError(
+                f"data[{node_type!r}].x must have {len(names)} columns (got {shape})"
+            )
+        begin = int(offsets[node_type])
+        columns = torch.tensor([column[name] for name in names])
+        x[begin : begin + sizes[node_type], columns] = values.double()
+    return list(column), x

@@ -1,0 +1,102 @@
+"""Says what is wrong with a HeteroData that is no knowledge base."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import HeteroData
+
+from kblrn_pyg.data.errors import DataError
+
+
+def validate_kb(data: HeteroData) -> None:
+    r"""Checks that a :class:`~torch_geometric.data.HeteroData` is a knowledge base.
+
+    Args:
+        data (HeteroData): What to check.
+
+    Raises:
+        DataError: With everything that is wrong, in one line.
+    """
+    problems = find_problems(data)
+    if problems:
+        raise DataError("no knowledge base: " + "; ".join(problems))
+
+
+def find_problems(data: HeteroData) -> list[str]:
+    r"""Returns everything that keeps a HeteroData from being a knowledge base.
+
+    Args:
+        data (HeteroData): What to check.
+    """
+    if not isinstance(data, HeteroData):
+        return [f"expected a HeteroData (got {type(data).__name__})"]
+    if data.node_types != ["entity"]:
+        return [
+            f"expected the node type 'entity' alone (got {data.node_types}); "
+            "'unify_types' makes one entity space of several node types"
+        ]
+    return _entity_problems(data) + _edge_problems(data)
+
+
+def _entity_problems(data: HeteroData) -> list[str]:
+    entity, problems = data["entity"], []
+    num_nodes = entity.get("num_nodes")
+    if not isinstance(num_nodes, int):
+        return [f"data['entity'].num_nodes must be an int (got {num_nodes!r})"]
+    for key in ("name", "identifier"):
+        names = entity.get(key)
+        if names is None and key == "identifier":
+            continue
+        if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
+            problems.append(f"data['entity'].{key} must be a list of strings")
+        elif len(names) != num_nodes:
+            problems.append(
+                f"data['entity'].{key} must have {num_nodes} entries (got {len(names)})"
+            )
+        elif key == "identifier" and len(set(names)) < len(names):
+            problems.append("data['entity'].identifier must not repeat")
+    return problems + _value_problems(data, num_nodes)
+
+
+def _value_problems(data: HeteroData, num_nodes: int) -> list[str]:
+    names = data.to_dict()["_global_store"].get("attribute_names")
+    if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
+        return ["data.attribute_names must be a list of strings"]
+    x = data["entity"].get("x")
+    if not isinstance(x, Tensor) or not x.is_floating_point():
+        return ["data['entity'].x must be a floating-point tensor"]
+    if tuple(x.size()) != (num_nodes, len(names)):
+        shape = (num_nodes, len(names))
+        return [f"data['entity'].x must have the shape {shape} (got {tuple(x.size())})"]
+    if x.isinf().any():
+        return ["data['entity'].x must be finite, or NaN where unknown"]
+    return []
+
+
+def _edge_problems(data: HeteroData) -> list[str]:
+    problems = []
+    if not data.edge_types:
+        problems.append("there are no relations")
+    relations = [relation for _, relation, _ in data.edge_types]
+    if len(set(relations)) < len(relations):
+        problems.append("relation names must not repeat")
+    num_nodes = data["entity"].get("num_nodes")
+    for edge_type in data.edge_types:
+        for key in ("edge_index", "edge_label_index"):
+            problem = _index_problem(data[edge_type].get(key), num_nodes)
+            if problem:
+                problems.append(f"data[{edge_type}].{key} {problem}")
+    return problems
+
+
+def _index_problem(index: Any, num_nodes: Any) -> str | None:
+    if not isinstance(index, Tensor) or index.dtype != torch.long:
+        return "must be a tensor of type int64"
+    if index.dim() != 2 or index.size(0) != 2:
+        return f"must have the shape [2, num_edges] (got {list(index.size())})"
+    if not isinstance(num_nodes, int) or index.numel() == 0:
+        return None
+    if int(index.min()) < 0 or int(index.max()) >= num_nodes:
+        return f"must lie in 0 to {num_nodes - 1}"
+    return None

@@ -1,0 +1,140 @@
+"""Numerical values of entities, read from files, data frames or tuples."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kblrn_pyg.data.errors import DataError
+from kblrn_pyg.data.rows import RowBlock
+from kblrn_pyg.data.sources import Source, place, source_rows
+from kblrn_pyg.data.triples import new_index
+
+COLUMNS = ("entity", "attribute", "value")
+
+
+@dataclass(frozen=True)
+class NamedValues:
+    r"""One number for each known (entity, attribute) pair, with names.
+
+    Args:
+        entities (list): The name of each entity id.
+        attributes (list): The name of each attribute id.
+        entity (numpy.ndarray): The entity of each value.
+        attribute (numpy.ndarray): The attribute of each value.
+        value (numpy.ndarray): The values.
+        num_averaged (int): How many values were merged into another one's
+            mean, because a pair had more than one.
+    """
+
+    entities: list[str]
+    attributes: list[str]
+    entity: NDArray[np.int64]
+    attribute: NDArray[np.int64]
+    value: NDArray[np.float64]
+    num_averaged: int = 0
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+
+def read_values(
+    source: Source,
+    strict: bool = False,
+    header: bool | None = None,
+    progress: bool = False,
+) -> NamedValues:
+    r"""Reads (entity, attribute, value) rows.
+
+    Two values for one (entity, attribute) are averaged and counted.
+
+    Args:
+        source: A :obj:`.tsv`, :obj:`.txt` or :obj:`.csv` file (:obj:`.gz` or
+            not), a :class:`pandas.DataFrame`, or an iterable of tuples.
+        strict (bool, optional): If set to :obj:`True`, two values for one
+            (entity, attribute) are refused. (default: :obj:`False`)
+        header (bool, optional): Whether a file's first row is a header. If
+            :obj:`None`, a first row made of well-known column names is one.
+            (default: :obj:`None`)
+        progress (bool, optional): Whether to show a progress bar.
+            (default: :obj:`False`)
+
+    Example:
+        >>> read_values([("Ada", "born", 1950), ("Ada", "born", 1952)]).value
+        array([1951.])
+    """
+    entity_id, attribute_id = new_index(), new_index()
+    entities, attributes, values, lines = [], [], [], []
+    for block in source_rows(source, COLUMNS, header, progress):
+        entity, attribute, _ = block.columns
+        entities.append(np.array([entity_id[name] for name in entity]))
+        attributes.append(np.array([attribute_id[name] for name in attribute]))
+        values.append(_parse_numbers(source, block))
+        lines.append(np.array(block.lines))
+    named = NamedValues(
+        list(entity_id),
+        list(attribute_id),
+        np.concatenate(entities).astype(np.int64),
+        np.concatenate(attributes).astype(np.int64),
+        np.concatenate(values),
+    )
+    if strict:
+        _refuse_second_values(source, named, np.concatenate(lines))
+    return average_repeated(named)
+
+
+def average_repeated(values: NamedValues) -> NamedValues:
+    """Replaces the values that share an entity and an attribute by their mean."""
+    key = values.entity * max(len(values.attributes), 1) + values.attribute
+    unique, inverse, count = np.unique(key, return_inverse=True, return_counts=True)
+    if len(unique) == len(key):
+        return values
+    entity, attribute = np.divmod(unique, len(values.attributes))
+    return NamedValues(
+        values.entities,
+        values.attributes,
+        entity,
+        attribute,
+        np.bincount(inverse, weights=values.value) / count,
+        values.num_averaged + len(key) - len(unique),
+    )
+
+
+def _parse_numbers(source: Source, block: RowBlock) -> NDArray[np.float64]:
+    texts = block.columns[2]
+    try:
+        values = np.array(list(map(float, texts)))
+    except ValueError:
+        values = np.array([_number_or_nan(text) for text in texts])
+    # float() reads "1_000" as a number, people who export tables do not.
+    bad = ~np.isfinite(values) | np.array(["_" in text for text in texts])
+    if bad.any():
+        at = int(np.flatnonzero(bad)[0])
+        message = f"the value {texts[at]!r} is no finite number, expected one"
+        raise DataError(message, **place(source, block.lines[at]))
+    return values
+
+
+def _number_or_nan(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _refuse_second_values(
+    source: Source, values: NamedValues, lines: NDArray[np.int64]
+) -> None:
+    seen: dict[tuple[int, int], int] = {}
+    for entity, attribute, line in zip(
+        values.entity.tolist(), values.attribute.tolist(), lines.tolist()
+    ):
+        earlier = seen.setdefault((entity, attribute), line)
+        if earlier != line:
+            message = (
+                f"a second value of {values.attributes[attribute]!r} for "
+                f"{values.entities[entity]!r}, expected one (the first is in "
+                f"line {earlier})"
+            )
+            raise DataError(message, **place(source, line))

@@ -1,0 +1,95 @@
+"""Raw files of the public data sets: where they are and how to get them whole."""
+
+import hashlib
+import logging
+import os
+import tempfile
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+from tqdm import tqdm
+
+from kblrn_pyg.data import DataError
+
+logger = logging.getLogger(__name__)
+
+ENVIRONMENT = "KBLRN_DATA"
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class RawFile:
+    r"""A file of a public data set.
+
+    Args:
+        path (str): Its place below the directory that :obj:`KBLRN_DATA` names.
+        url (str): Its public home.
+        sha256 (str): The checksum of its content.
+    """
+
+    path: str
+    url: str
+    sha256: str
+
+    @property
+    def name(self) -> str:
+        """A file name that tells files of one data set apart."""
+        return Path(self.path).name
+
+    def locate(self, raw_dir: str) -> Path:
+        """Returns the file below :obj:`KBLRN_DATA` if it is there, else in the root."""
+        directory = os.environ.get(ENVIRONMENT)
+        if directory:
+            path = Path(directory) / self.path
+            if path.exists():
+                return path
+        return Path(raw_dir) / self.name
+
+    def fetch(self, raw_dir: str) -> None:
+        """Downloads the file unless it is there; it appears whole or not at all."""
+        path = self.locate(raw_dir)
+        if path.exists():
+            return
+        logger.info("downloading %s", self.url)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                self._download(file)
+            self.verify(Path(temporary), advice="try again, or get it by hand")
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+
+    def _download(self, file: object) -> None:
+        try:
+            with urllib.request.urlopen(self.url, timeout=60) as response:
+                size = int(response.headers.get("Content-Length") or 0) or None
+                with tqdm.wrapattr(
+                    file, "write", total=size, desc=self.name, leave=False
+                ) as out:
+                    while chunk := response.read(_CHUNK):
+                        out.write(chunk)
+        except (urllib.error.URLError, OSError) as error:
+            reason = getattr(error, "reason", None) or error
+            raise DataError(
+                f"cannot download {self.url} ({reason}); put the file at "
+                f"${ENVIRONMENT}/{self.path} instead"
+            ) from None
+
+    def verify(self, path: Path, advice: str = "delete it and load again") -> None:
+        """Refuses a file whose content is not the expected one."""
+        digest = hashlib.sha256()
+        with open(path, "rb") as file:
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+        if digest.hexdigest() != self.sha256:
+            raise DataError(
+                f"{self.name} has the sha256 {digest.hexdigest()}, expected "
+                f"{self.sha256}; {advice}",
+                path,
+            )

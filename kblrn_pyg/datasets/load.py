@@ -1,0 +1,56 @@
+"""Data sets by name or path, as the commands take them."""
+
+import os
+from pathlib import Path
+
+from torch_geometric.data import HeteroData
+
+from kblrn_pyg.data import DataError
+from kblrn_pyg.datasets.base import KBDataset
+from kblrn_pyg.datasets.families import Families
+from kblrn_pyg.datasets.freebase import FB15k, FB15k237, FB15k237Num, FB15kNum
+from kblrn_pyg.datasets.kale import FB122, WN18
+from kblrn_pyg.datasets.local import LocalKB
+
+# By the names that the paper uses.
+DATASETS: dict[str, type[KBDataset] | type[Families]] = {
+    "Families": Families,
+    "FB15k": FB15k,
+    "FB15k-num": FB15kNum,
+    "FB15k-237": FB15k237,
+    "FB15k-237-num": FB15k237Num,
+    "WN18": WN18,
+    "FB122": FB122,
+}
+
+
+def default_root() -> Path:
+    """Returns where data sets live unless someone says otherwise."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "kblrn_pyg"
+
+
+def load_dataset(name: str, root: str | None = None) -> dict[str, HeteroData]:
+    r"""Loads all splits of a data set.
+
+    Args:
+        name (str): One of the names in :obj:`DATASETS`, or the directory of an
+            imported data set.
+        root (str, optional): The directory that holds the data sets.
+            (default: :obj:`None`, the user's cache)
+
+    Returns:
+        The knowledge base of each split.
+    """
+    by_folded = {known.lower(): known for known in DATASETS}
+    known = by_folded.get(name.lower())
+    if known is not None:
+        cls = DATASETS[known]
+        path = str(Path(root or default_root()) / known)
+        return {split: cls(path, split)[0] for split in cls.splits}
+    if not Path(name).is_dir():
+        raise DataError(
+            f"unknown data set {name!r}, expected one of {', '.join(DATASETS)} or "
+            "the directory of an imported one"
+        )
+    return {split: LocalKB(name, split)[0] for split in ("train", "val", "test")}

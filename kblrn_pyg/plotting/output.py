@@ -1,0 +1,34 @@
+"""Where a figure goes: a file, or a window if there is a screen."""
+
+import logging
+from pathlib import Path
+
+import matplotlib
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from kblrn_pyg.data import DataError
+
+logger = logging.getLogger(__name__)
+
+
+def show_or_save(figure: Figure, out: str | None = None) -> None:
+    r"""Saves a figure, or shows it in a window.
+
+    Args:
+        figure (matplotlib.figure.Figure): The figure.
+        out (str, optional): The file to write; its ending is the format. If
+            :obj:`None`, a window opens. (default: :obj:`None`)
+    """
+    if out is None:
+        if matplotlib.get_backend().lower() == "agg":
+            raise DataError("there is no screen to show the figure on, expected --out")
+        plt.show()
+        return
+    known = figure.canvas.get_supported_filetypes()
+    if Path(out).suffix.removeprefix(".") not in known:
+        kinds = ", ".join(f".{kind}" for kind in ("png", "svg", "pdf"))
+        raise DataError(f"{out!r} has no known ending, expected one of {kinds}")
+    Path(out).parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(out, dpi=150)
+    logger.info("saved %s", out)

@@ -1,0 +1,147 @@
+import subprocess
+import sys
+
+import pytest
+from scripts import run
+
+from kblrn_pyg.cli.main import main
+from kblrn_pyg.datasets import DATASETS
+
+
+@pytest.fixture
+def files(tmp_path):
+    texts = {
+        "train.csv": "head,relation,tail\n"
+        + "".join(f"p{i},parent_of,p{i + 1}\n" for i in range(8)),
+        "valid.csv": "p0,parent_of,p2\n",
+        "test.csv": "p1,parent_of,p3\n",
+        "numbers.csv": "".join(f"p{i},born,{1900 + 30 * i}\n" for i in range(9)),
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def import_arguments(files, **changes):
+    options = {
+        "train": files / "train.csv",
+        "valid": files / "valid.csv",
+        "test": files / "test.csv",
+        "numerical": files / "numbers.csv",
+        "out": files / "mine",
+        **changes,
+    }
+    words = [(f"--{key}", str(value)) for key, value in options.items() if value]
+    return ["import", *(word for pair in words for word in pair)]
+
+
+def test_list(capsys):
+    assert main(["data"]) == 0
+    out = capsys.readouterr().out
+    for name in DATASETS:
+        assert name in out
+
+
+def test_describe_the_embedded_data_set(capsys):
+    assert main(["data", "families"]) == 0
+    out = capsys.readouterr().out
+    assert "relations with numerical features" in out
+    assert "birth_year" in out
+
+
+def test_import_then_describe(files, capsys):
+    assert main(import_arguments(files)) == 0
+    assert "saved: kblrn data" in capsys.readouterr().out
+    assert main(["data", str(files / "mine")]) == 0
+    out = capsys.readouterr().out
+    row = next(line for line in out.splitlines() if "parent_of" in line)
+    assert row.split() == ["parent_of", "born", "8", "-30", "0.7746"]
+
+
+def test_import_with_holdout(files, capsys):
+    (files / "all.tsv").write_text(
+        "".join(f"a{i % 5}\tr\tb{i % 7}\n" for i in range(35))
+    )
+    arguments = import_arguments(
+        files,
+        train=files / "all.tsv",
+        valid=None,
+        test=None,
+        numerical=None,
+        holdout=0.1,
+    )
+    assert main(arguments) == 0
+    assert "27      4     4" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"valid": None}, "the validation or test split is missing"),
+        ({"valid": "nowhere.csv"}, "nowhere.csv: no such file"),
+        ({"holdout": "0.1"}, "'holdout' must not be given beside"),
+        ({"numerical": "train.csv"}, "train.csv:2: the value 'p1' is no finite number"),
+    ],
+)
+def test_import_mistakes(files, capsys, monkeypatch, changes, message):
+    monkeypatch.chdir(files)
+    assert main(import_arguments(files, **changes)) == 2
+    error = capsys.readouterr().err.strip()
+    assert message in error.splitlines()[-1]
+    assert not (files / "mine").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["nonsense"], ["data", "a", "b"], ["import", "--train", "x"]]
+)
+def test_wrong_words(arguments, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["data", "--help"], ["import", "--help"]]
+)
+def test_help(arguments, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 0
+    assert "usage: kblrn" in capsys.readouterr().out
+
+
+def test_no_traceback_from_a_real_process():
+    done = subprocess.run(
+        [sys.executable, "-m", "kblrn_pyg.cli", "data", "nonsense"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("kblrn data: unknown data set 'nonsense'")
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_histograms(tmp_path, ending):
+    out = tmp_path / f"figure.{ending}"
+    relations = ["--relation", "spouse", "--relation", "parent_of"]
+    done = run("python", "viz/rbf_hist.py", *relations, "--out", out)
+    assert done.code == 0, done.err
+    assert out.stat().st_size > 5000
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--relation", "nothing", "--out", "a.png"], "unknown relation 'nothing'"),
+        (["--relation", "lives_in", "--out", "a.png"], "these have: "),
+        (["--relation", "spouse", "--out", "a.xyz"], "has no known ending"),
+        (["--relation", "spouse"], "there is no screen"),
+    ],
+)
+def test_histogram_mistakes(words, message):
+    done = run("python", "viz/rbf_hist.py", *words)
+    assert done.code == 2
+    assert message in done.err
+    assert len(done.err.splitlines()) == 1

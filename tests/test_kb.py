@@ -1,0 +1,329 @@
+import copy
+import random
+
+import networkx as nx
+import pytest
+import torch
+from torch_geometric.data import HeteroData
+from torch_geometric.transforms import RandomLinkSplit
+
+from kblrn_pyg.data import (
+    DataError,
+    Names,
+    Vocabulary,
+    ask,
+    find_problems,
+    flat_triples,
+    load_kb,
+    make_kb,
+    read_kb,
+    save_kb,
+    split_types,
+    to_networkx,
+    unify_types,
+    validate_kb,
+)
+from kblrn_pyg.data.names import shorten
+
+
+def random_triples(rng, num_triples=60, num_entities=12, num_relations=5):
+    """Has hubs, self-loops, duplicates, and names that need care."""
+    return [
+        (
+            f"e {min(rng.randrange(num_entities), rng.randrange(num_entities))}",
+            f"/r.{rng.randrange(num_relations)}/x",
+            f"e {rng.randrange(num_entities)}",
+        )
+        for _ in range(num_triples)
+    ]
+
+
+def named(data, key):
+    names, relations = data["entity"].name, [r for _, r, _ in data.edge_types]
+    return [
+        (names[h], relations[r], names[t])
+        for h, r, t in zip(*(index.tolist() for index in flat_triples(data, key)))
+    ]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_round_trip_of_triples_is_exact(seed):
+    rng = random.Random(seed)
+    train, test = random_triples(rng), random_triples(rng, 10, num_entities=20)
+    kbs, _ = read_kb(train, test=test)
+    for split, triples in (("train", train), ("test", test)):
+        out = named(kbs[split], "edge_label_index")
+        assert sorted(out) == sorted(set(triples))
+        # Within a relation, the order of the source stays.
+        for relation in {r for _, r, _ in triples}:
+            wanted = [t for t in dict.fromkeys(triples) if t[1] == relation]
+            assert [t for t in out if t[1] == relation] == wanted
+    assert sorted(named(kbs["test"], "edge_index")) == sorted(set(train))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_round_trip_of_knowledge_bases_is_exact(seed, tmp_path):
+    rng = random.Random(seed)
+    kbs, _ = read_kb(
+        random_triples(rng),
+        test=random_triples(rng, 10),
+        numerical=[(f"e {i}", "born", rng.random()) for i in range(9)],
+    )
+    data = kbs["test"]
+    again = make_kb(
+        data["entity"].name,
+        [relation for _, relation, _ in data.edge_types],
+        flat_triples(data),
+        data["entity"].x,
+        data.attribute_names,
+    )
+    again = ask(again, flat_triples(data, "edge_label_index"))
+    save_kb(data, tmp_path / "kb.pt")
+    for other in (again, load_kb(tmp_path / "kb.pt")):
+        assert_equal(data, other)
+
+
+def assert_equal(data, other):
+    assert data.node_types == other.node_types
+    assert data.edge_types == other.edge_types
+    for store, twin in zip(data.stores, other.stores):
+        assert list(store.keys()) == list(twin.keys())
+        for key, value in store.items():
+            if isinstance(value, torch.Tensor):
+                torch.testing.assert_close(
+                    value, twin[key], rtol=0, atol=0, equal_nan=True
+                )
+            else:
+                assert value == twin[key]
+
+
+def test_ids_are_int64_and_unknown_numbers_are_nan():
+    kbs, _ = read_kb([("a", "r", "b")], numerical=[("b", "n", 2)], min_entities=1)
+    data = kbs["train"]
+    assert all(index.dtype == torch.long for index in flat_triples(data))
+    assert data["entity"].x.isnan().tolist() == [[True], [False]]
+    assert data.num_nodes == 2
+
+
+def test_large_numbers_keep_their_differences():
+    kbs, _ = read_kb(
+        [("a", "r", "b")],
+        numerical=[("a", "n", 1.7e9), ("b", "n", 1.7e9 - 1)],
+        min_entities=1,
+    )
+    x = kbs["train"]["entity"].x
+    assert float(x[0] - x[1]) == 1
+
+
+def test_empty_knowledge_base_is_flat_nothing():
+    assert [index.numel() for index in flat_triples(HeteroData())] == [0, 0, 0]
+
+
+RELATIONS = [
+    "/people/person/spouse_s./people/marriage/spouse",
+    "/people/marriage_union_type/unions_of_this_type./people/marriage/spouse",
+    "/people/person/children",
+    "http://x.org/ns#bornIn",
+    "likes",
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("likes", 4),
+        ("children", 2),
+        ("person/children", 2),
+        ("bornIn", 3),
+        ("/people/person/spouse_s./people/marriage/spouse", 0),
+    ],
+)
+def test_resolve(name, found):
+    assert Names("relation", RELATIONS).resolve(name) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("spouse", f"relation 'spouse' is ambiguous, expected one of {RELATIONS[0]}, "),
+        ("child", "unknown relation 'child', nearest are /people/person/children"),
+        ("ren", "unknown relation 'ren', expected one of "),
+        ("bornin", "nearest are http://x.org/ns#bornIn"),
+    ],
+)
+def test_names_that_do_not_resolve(name, message):
+    with pytest.raises(DataError) as caught:
+        Names("relation", RELATIONS).resolve(name)
+    assert message in str(caught.value)
+
+
+def test_entities_resolve_by_identifier_and_by_label():
+    names = Names("entity", ["/m/1", "/m/2", "/m/3"], ["Paris", "Paris", "Rome"])
+    assert names.resolve("Rome") == names.resolve("/m/3") == 2
+    assert names[0] == "Paris"
+    with pytest.raises(DataError, match=r"'Paris' is ambiguous, .* /m/1, /m/2"):
+        names.resolve("Paris")
+
+
+def test_shortened_names_stay_different():
+    assert shorten(["<http://a/b.c>", "<http://a/d.c>", "c", "http://x/a/b.c"]) == [
+        "http://a/b.c",
+        "d.c",
+        "c",
+        "x/a/b.c",
+    ]
+
+
+def test_networkx_export_has_names_and_numbers():
+    kbs, _ = read_kb(
+        [("Ada", "spouse", "Ben"), ("Ada", "knows", "Ben"), ("Ben", "knows", "Ben")],
+        numerical=[("Ada", "born", 1950)],
+        min_entities=1,
+    )
+    graph = to_networkx(kbs["train"])
+    assert isinstance(graph, nx.MultiDiGraph)
+    assert sorted(graph.edges(keys=True)) == [
+        ("Ada", "Ben", "knows"),
+        ("Ada", "Ben", "spouse"),
+        ("Ben", "Ben", "knows"),
+    ]
+    assert graph.nodes["Ada"] == {"name": "Ada", "born": 1950.0}
+    assert graph.nodes["Ben"] == {"name": "Ben"}
+
+
+def typed_graph():
+    data = HeteroData()
+    data["person"].num_nodes = 4
+    data["person"].name = ["Ada", "Ben", "Cy", "Di"]
+    data["person"].x = torch.tensor([[1950.0], [1960], [torch.nan], [1980]]).double()
+    data["person"].attribute_names = ["year"]
+    data["town"].num_nodes = 2
+    data["town"].name = ["Ost", "West"]
+    data["town"].x = torch.tensor([[1.0, 1200], [2, 1300]]).double()
+    data["town"].attribute_names = ["size", "year"]
+    edges = {
+        ("person", "lives_in", "town"): [[0, 1, 3], [0, 0, 1]],
+        ("person", "likes", "person"): [[0, 2], [1, 3]],
+        ("person", "likes", "town"): [[1], [1]],
+    }
+    for edge_type, index in edges.items():
+        data[edge_type].edge_index = torch.tensor(index)
+        data[edge_type].edge_label_index = torch.tensor(index)[:, :1]
+    return data
+
+
+def test_several_node_types_become_one_entity_space_and_back():
+    data = typed_graph()
+    kb = unify_types(data)
+    validate_kb(kb)
+    assert named(kb, "edge_index") == [
+        ("Ada", "lives_in", "Ost"),
+        ("Ben", "lives_in", "Ost"),
+        ("Di", "lives_in", "West"),
+        ("Ada", "person.likes.person", "Ben"),
+        ("Cy", "person.likes.person", "Di"),
+        ("Ben", "person.likes.town", "West"),
+    ]
+    assert kb.attribute_names == ["year", "size"]
+    assert kb["entity"].x[4].tolist() == [1200.0, 1.0]
+    assert kb["entity"].type.tolist() == [0, 0, 0, 0, 1, 1]
+    back = split_types(kb)
+    for store, twin in zip(data.stores[1:], back.stores[1:]):
+        if "x" in store and store["name"][0] == "Ost":
+            # Columns come back in the order of the knowledge base.
+            order = [store.attribute_names.index(n) for n in twin.attribute_names]
+            store.x = store.x[:, order]
+            store.attribute_names = twin.attribute_names
+    assert_equal(data, back)
+
+
+def test_negative_labels_are_not_asked_about():
+    data = typed_graph()
+    for edge_type in data.edge_types:
+        del data[edge_type].edge_label_index
+    train, _, _ = RandomLinkSplit(
+        num_val=0, num_test=0, neg_sampling_ratio=1.0, edge_types=data.edge_types
+    )(data)
+    kb = unify_types(train)
+    assert sorted(named(kb, "edge_label_index")) == sorted(named(kb, "edge_index"))
+
+
+def test_names_are_made_where_there_are_none():
+    data = typed_graph()
+    del data["town"].name
+    kb = unify_types(data, attributes={"person": ["year"]})
+    assert kb["entity"].name[4:] == ["town 0", "town 1"]
+    assert kb.attribute_names == ["year"]
+    with pytest.raises(DataError, match=r"data\['town'\].x must have 1 columns"):
+        unify_types(data, attributes={"town": ["size"]})
+    with pytest.raises(DataError, match="no node types"):
+        split_types(read_kb([("a", "r", "b")])[0]["train"])
+
+
+def spoil(change):
+    kbs, _ = read_kb([("a", "r", "b")], numerical=[("a", "n", 1)], min_entities=1)
+    data = copy.copy(kbs["train"])
+    change(data)
+    return data
+
+
+EDGE = ("entity", "r", "entity")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d: setattr(d["entity"], "num_nodes", 3), "name must have 3 entries"),
+        (lambda d: d["entity"].pop("name"), "name must be a list of strings"),
+        (lambda d: setattr(d["entity"], "identifier", ["q", "q"]), "must not repeat"),
+        (lambda d: setattr(d["entity"], "x", torch.zeros(2, 2)), r"shape \(2, 1\)"),
+        (
+            lambda d: setattr(d["entity"], "x", torch.zeros(2, 1).long()),
+            "floating-point",
+        ),
+        (lambda d: d["entity"].x.fill_(torch.inf), "must be finite"),
+        (
+            lambda d: setattr(d, "attribute_names", "n"),
+            "attribute_names must be a list",
+        ),
+        (lambda d: setattr(d[EDGE], "edge_index", torch.ones(2, 1)), "type int64"),
+        (lambda d: d[EDGE].edge_index.fill_(2), "must lie in 0 to 1"),
+        (lambda d: d[EDGE].pop("edge_label_index"), "edge_label_index must be"),
+        (
+            lambda d: setattr(d[EDGE], "edge_index", torch.zeros(1, 2).long()),
+            r"\[1, 2\]",
+        ),
+        (lambda d: setattr(d["town"], "num_nodes", 3), "'entity' alone"),
+    ],
+)
+def test_validation_says_what_is_wrong(change, message):
+    data = spoil(change)
+    with pytest.raises(DataError, match=message):
+        validate_kb(data)
+
+
+def test_validation_accepts_what_is_right():
+    assert find_problems(spoil(lambda data: None)) == []
+    assert find_problems(None) == ["expected a HeteroData (got NoneType)"]
+
+
+def test_vocabulary_of_a_knowledge_base():
+    kbs, _ = read_kb([("a", "x/r", "b")], numerical=[("a", "n", 1)], min_entities=1)
+    names = Vocabulary.of(kbs["train"])
+    assert names.entities.resolve("b") == 1
+    assert names.relations.resolve("r") == 0
+    assert names.attributes.resolve("n") == 0
+
+
+def test_damaged_and_foreign_files_are_refused(tmp_path):
+    path = tmp_path / "kb.pt"
+    with pytest.raises(DataError, match="no such file"):
+        load_kb(path)
+    path.write_bytes(b"PK\x03\x04 half a file")
+    with pytest.raises(DataError, match="is damaged"):
+        load_kb(path)
+    data = spoil(lambda data: setattr(data, "thing", Names("x", [])))
+    save_kb(data, path)
+    with pytest.raises(DataError, match="holds Python objects"):
+        load_kb(path)
+    assert [file.name for file in tmp_path.iterdir()] == ["kb.pt"]

@@ -1,0 +1,230 @@
+import gzip
+
+import numpy as np
+import pytest
+
+from kblrn_pyg.data import DataError, read_kb, read_triples, read_values
+from kblrn_pyg.data import rows as rows_module
+
+TRIPLES = [("Ada", "spouse", "Ben"), ("Ben", "knows", "Cy"), ("Ada", "knows", "Cy")]
+
+
+def names_of(triples):
+    return [
+        (triples.entities[h], triples.relations[r], triples.entities[t])
+        for h, r, t in zip(triples.head, triples.rel, triples.tail)
+    ]
+
+
+def write(path, content):
+    data = content if isinstance(content, bytes) else content.encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.tsv", "Ada\tspouse\tBen\nBen\tknows\tCy\nAda\tknows\tCy\n"),
+        ("a.txt", "Ada\tspouse\tBen\nBen\tknows\tCy\nAda\tknows\tCy"),
+        ("a.tsv", "Ada\tspouse\tBen\r\nBen\tknows\tCy\r\n\r\nAda\tknows\tCy\r\n"),
+        ("a.tsv", "\ufeffAda\tspouse\tBen\nBen\tknows\tCy\nAda\tknows\tCy\n"),
+        ("a.tsv.gz", "Ada\tspouse\tBen\nBen\tknows\tCy\nAda\tknows\tCy\n"),
+        (
+            "a.tsv",
+            "head\trelation\ttail\nAda\tspouse\tBen\nBen\tknows\tCy\nAda\tknows\tCy",
+        ),
+        ("a.csv", "Ada,spouse,Ben\nBen,knows,Cy\nAda,knows,Cy\n"),
+        (
+            "a.csv",
+            'Head, Relation, Tail\n"Ada", spouse, "Ben"\nBen,knows,Cy\nAda,knows,Cy',
+        ),
+        ("a.csv.gz", "\ufeffAda,spouse,Ben\r\nBen,knows,Cy\r\n\r\nAda,knows,Cy\r\n"),
+    ],
+)
+def test_files_of_every_kind_give_the_same_triples(tmp_path, name, content):
+    assert names_of(read_triples(write(tmp_path / name, content))) == TRIPLES
+
+
+def test_tuples_and_frames_give_the_same_triples():
+    pd = pytest.importorskip("pandas")
+    named = pd.DataFrame(TRIPLES, columns=["head", "relation", "tail"])
+    named["weight"] = 1.0
+    unnamed = pd.DataFrame(TRIPLES)
+    for source in (
+        TRIPLES,
+        iter(TRIPLES),
+        named[["tail", "head", "relation"]],
+        unnamed,
+    ):
+        assert names_of(read_triples(source)) == TRIPLES
+    with pytest.raises(DataError, match=r"columns a, b, expected head, relation, tail"):
+        read_triples(pd.DataFrame({"a": ["x"], "b": ["y"]}))
+
+
+def test_quoted_fields_may_hold_commas_quotes_and_newlines(tmp_path):
+    path = write(tmp_path / "a.csv", '"Doe, ""Jo""",knows,"two\nlines"\nx,y,\n')
+    with pytest.raises(DataError, match=r"a\.csv:3: the tail is empty"):
+        read_triples(path)
+    path = write(tmp_path / "b.csv", '"Doe, ""Jo""",knows,"two\nlines"\nx,y,z\n')
+    assert read_triples(path).entities == ['Doe, "Jo"', "two\nlines", "x", "z"]
+
+
+def test_ids_count_names_by_appearance():
+    triples = read_triples([("b", "r", "a"), ("c", "q", "b"), ("a", "r", "d")])
+    assert triples.entities == ["b", "a", "c", "d"]
+    assert triples.relations == ["r", "q"]
+    np.testing.assert_array_equal(triples.head, [0, 2, 1])
+    assert triples.head.dtype == np.int64
+
+
+def test_duplicates_are_dropped_and_counted():
+    triples = read_triples([*TRIPLES, TRIPLES[1], TRIPLES[0], ("Ben", "spouse", "Ada")])
+    assert triples.num_duplicates == 2
+    assert names_of(triples) == [*TRIPLES, ("Ben", "spouse", "Ada")]
+
+
+def test_blocks_change_nothing(tmp_path, monkeypatch):
+    lines = [f"e{i % 7}\tr{i % 3}\te{i}" for i in range(200)]
+    tsv = write(tmp_path / "a.tsv", "\n".join(lines))
+    csv = write(tmp_path / "a.csv", "\n".join(lines).replace("\t", ","))
+    whole = read_triples(tsv)
+    monkeypatch.setattr(rows_module, "BLOCK_BYTES", 64)
+    for parts in (read_triples(tsv), read_triples(csv)):
+        assert names_of(parts) == names_of(whole)
+        assert parts.entities == whole.entities
+    write(tsv, "\n".join([*lines, "only one column"]))
+    with pytest.raises(DataError, match=r"a\.tsv:201: 1 column"):
+        read_triples(tsv)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (
+            "a.tsv",
+            "a\tb\tc\nd\te\n",
+            r"a\.tsv:2: 2 columns, expected 3: head, relation",
+        ),
+        ("a.tsv", "a\tb\tc\n\nd\te\tf\tg\n", r"a\.tsv:3: 4 columns"),
+        ("a.tsv", "a b c\n", r"a\.tsv:1: 1 column,"),
+        ("a.tsv", "a\tb\tc\nd\t\tf\n", r"a\.tsv:2: the relation is empty"),
+        ("a.tsv", "a\tb\tc\nd\te\t \n", r"a\.tsv:2: the tail is empty"),
+        ("a.tsv", b"a\tb\tc\n\xff\xfe\te\tf\n", r"a\.tsv:2: byte 0xff at column 1"),
+        ("a.tsv", b"a\tb\tc\nd\te\t\xc3", r"a\.tsv:2: byte 0xc3 at column 5"),
+        ("a.tsv", "", r"a\.tsv:1: the file is empty, expected 3"),
+        ("a.tsv", "\n\n", r"a\.tsv:1: the file is empty"),
+        ("a.tsv", "head\trelation\ttail\n", r"a\.tsv:1: the file is empty"),
+        ("a.csv", "a,b\n", r"a\.csv:1: 2 columns"),
+        ("a.csv", 'a,b,c\n"d,e,f\n', r"a\.csv:2: broken CSV"),
+        ("a.csv", b"a,b,c\nd,e,\x80\n", r"a\.csv:2: byte 0x80"),
+        ("a.csv", "", r"a\.csv:1: the file is empty"),
+    ],
+)
+def test_bad_files_get_one_line(tmp_path, name, content, message):
+    with pytest.raises(DataError, match=message) as caught:
+        read_triples(write(tmp_path / name, content))
+    assert "\n" not in str(caught.value)
+    assert caught.value.line is not None
+
+
+def test_files_that_are_not_there_or_broken(tmp_path):
+    with pytest.raises(DataError, match=r"none\.tsv: no such file"):
+        read_triples(tmp_path / "none.tsv")
+    with pytest.raises(DataError, match="cannot be read: Is a directory"):
+        read_triples(tmp_path)
+    path = write(tmp_path / "a.tsv.gz", "a\tb\tc\n" * 1000)
+    path.write_bytes(path.read_bytes()[:-12])
+    with pytest.raises(DataError, match=r"a\.tsv\.gz:1: broken gzip data"):
+        read_triples(path)
+    (tmp_path / "b.tsv.gz").write_text("a\tb\tc\n")
+    with pytest.raises(DataError, match=r"b\.tsv\.gz:1: broken gzip data"):
+        read_triples(tmp_path / "b.tsv.gz")
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([("a", "b", "c"), ("a", "b")], r"row:2: got \('a', 'b'\), expected 3"),
+        ([("a", "b", None)], "row:1: the tail is empty"),
+        ([("a", float("nan"), "c")], "row:1: the relation is empty"),
+        (["abc"], "row:1: got 'abc'"),
+        ([], "there are no rows"),
+    ],
+)
+def test_bad_tuples_get_one_line(rows, message):
+    with pytest.raises(DataError, match=message):
+        read_triples(rows)
+
+
+def test_values(tmp_path):
+    text = "entity,attribute,value\nAda,born,1950\nBen,born,1e3\nAda,height, 1.5\n"
+    values = read_values(write(tmp_path / "v.csv", text))
+    assert values.entities == ["Ada", "Ben"]
+    assert values.attributes == ["born", "height"]
+    np.testing.assert_array_equal(values.value, [1950, 1000, 1.5])
+
+
+@pytest.mark.parametrize("value", ["", "x", "nan", "inf", "-Infinity", "1_000", "1,5"])
+def test_values_that_are_no_finite_numbers(tmp_path, value):
+    path = write(tmp_path / "v.tsv", f"Ada\tborn\t1950\nBen\tborn\t{value}\n")
+    with pytest.raises(DataError, match=r"v\.tsv:2: the value"):
+        read_values(path)
+
+
+def test_repeated_values_are_averaged_or_refused(tmp_path):
+    path = write(
+        tmp_path / "v.tsv",
+        "Ada\tborn\t1950\nBen\tborn\t1\nAda\tborn\t1953\nAda\tborn\t1\n",
+    )
+    values = read_values(path)
+    found = {
+        (values.entities[e], values.attributes[a]): v
+        for e, a, v in zip(values.entity, values.attribute, values.value)
+    }
+    assert found == {("Ada", "born"): (1950 + 1953 + 1) / 3, ("Ben", "born"): 1}
+    assert values.num_averaged == 2
+    with pytest.raises(
+        DataError, match=r"v\.tsv:3: a second value of 'born' for 'Ada'"
+    ):
+        read_values(path, strict=True)
+
+
+def test_report_of_a_whole_knowledge_base():
+    kbs, report = read_kb(
+        train=[*TRIPLES, TRIPLES[0]],
+        valid=[("Ada", "spouse", "Zoe"), TRIPLES[1]],
+        test=[("Cy", "likes", "Ada")],
+        numerical=[("Ada", "born", 1), ("Ben", "born", 2), ("Xi", "born", 3)]
+        + [("Ada", "rare", 1)],
+        min_entities=2,
+    )
+    assert report.num_triples == {"train": 3, "val": 2, "test": 1}
+    assert report.num_duplicates == {"train": 1, "val": 0, "test": 0}
+    assert report.num_unseen == {"val": 1, "test": 1}
+    assert report.num_in_training == {"val": 1, "test": 0}
+    assert report.num_foreign_values == 1
+    assert report.rare_attributes == ["rare"]
+    assert len(report.lines()) == 6
+    assert kbs["test"]["entity"].name == ["Ada", "Ben", "Cy", "Zoe"]
+    assert kbs["test"].attribute_names == ["born"]
+
+
+def test_holdout_keeps_everything_known():
+    rng = np.random.default_rng(0)
+    rows = [(f"e{a}", f"r{b}", f"e{c}") for a, b, c in rng.integers(0, 12, (400, 3))]
+    kbs, report = read_kb(rows, holdout=0.1, seed=3)
+    assert report.num_unseen == {"val": 0, "test": 0}
+    assert report.num_in_training == {"val": 0, "test": 0}
+    assert report.num_triples["val"] == report.num_triples["test"]
+    assert sum(report.num_triples.values()) == len(set(rows))
+    again, _ = read_kb(rows, holdout=0.1, seed=3)
+    other, _ = read_kb(rows, holdout=0.1, seed=4)
+    edge_types = kbs["val"].edge_types
+
+    def asked(found):
+        return [found["val"][e].edge_label_index.tolist() for e in edge_types]
+
+    assert asked(kbs) == asked(again) != asked(other)
+    with pytest.raises(DataError, match="0 of 3 triples can be held out"):
+        read_kb([("a", "r", "b"), ("c", "q", "d"), ("e", "p", "f")], holdout=0.3)
