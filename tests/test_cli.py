@@ -5,7 +5,10 @@ import pytest
 from scripts import run
 
 from kblrn_pyg.cli.main import main
-from kblrn_pyg.datasets import DATASETS
+from kblrn_pyg.datasets import DATASETS, Families
+from kblrn_pyg.rules import RuleSet, read_rules
+
+RELATIONS_OF_FAMILIES = [relation for _, relation, _ in Families()[0].edge_types]
 
 
 @pytest.fixture
@@ -108,6 +111,41 @@ def test_help(arguments, capsys):
         main(arguments)
     assert caught.value.code == 0
     assert "usage: kblrn" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("ending", ["tsv", "txt", "kale", "pt"])
+def test_mine(tmp_path, ending):
+    out = tmp_path / f"rules.{ending}"
+    words = ["--relation", "spouse", "--top", "3", "--out", out]
+    done = run("kblrn", "mine", "Families", *words)
+    assert done.code == 0, done.err
+    assert "parent_of(h, x) ∧ parent_of(t, x)" in done.out
+    assert len(done.out.strip().splitlines()) == 9
+    if ending == "pt":
+        rules = RuleSet.load(out)
+    else:
+        rules, _ = read_rules(out, RELATIONS_OF_FAMILIES)
+    assert len(rules) == 161
+
+
+def test_mine_with_the_preset_of_the_paper():
+    done = run("kblrn", "mine", "Families", "--preset", "paper", "--top", 1)
+    assert done.code == 0
+    assert done.out.splitlines()[1].split() == ["84", "5", "79", "0", "11"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["Families", "--relation", "nothing"], "unknown relation 'nothing'"),
+        (["Families", "--out", "rules.xyz"], "has no known ending"),
+        (["Nobody"], "unknown data set"),
+    ],
+)
+def test_mine_mistakes(words, message):
+    done = run("kblrn", "mine", *words)
+    assert done.code == 2
+    assert message in done.err.splitlines()[-1]
 
 
 def test_no_traceback_from_a_real_process():

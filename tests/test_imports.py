@@ -1,6 +1,7 @@
 """A room of the library uses only the rooms that it may use."""
 
 import ast
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,12 @@ TOP_LEVEL = PACKAGE.parent
 MAY_USE = {
     "data": {"kernels"},
     "datasets": {"data"},
-    "cli": {"data", "datasets", "plotting"},
+    "kernels": set(),
+    "rules": {"kernels", "data"},
+    "cli": {"data", "datasets", "plotting", "rules"},
     "plotting": {"data", "datasets"},
 }
+OUTSIDE_OF_KERNELS = {"numpy", "numba"}
 ONLY_IN = {"matplotlib": {"plotting"}, "pandas": set(), "pyoxigraph": {"data"}}
 
 
@@ -52,6 +56,8 @@ def test_room_keeps_to_itself(room, path):
         if other is not None and other != room:
             assert other in MAY_USE[room], f"{path.name} imports {module}"
         top = module.split(".")[0]
+        if room == "kernels" and top not in sys.stdlib_module_names:
+            assert top in {"kblrn_pyg", *OUTSIDE_OF_KERNELS}
         if top in ONLY_IN:
             assert room in ONLY_IN[top], f"{path.name} imports {module}"
 

@@ -23,7 +23,7 @@ def main() -> int:
         "(default: Families)",
     )
     parser.add_argument("--root", help="where data sets are kept")
-    parser.add_argument("--bins", type=int, default=40, help="number of bars")
+    parser.add_argument("--bins", type=int, help="number of bars")
     parser.add_argument("--out", help="the .png, .svg or .pdf file to write")
     options = parser.parse_args()
     try:

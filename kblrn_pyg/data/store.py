@@ -1,9 +1,10 @@
-"""Knowledge bases on disk."""
+"""Knowledge bases and tables on disk."""
 
 import os
 import pickle
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch_geometric.data import HeteroData
@@ -19,16 +20,7 @@ def save_kb(data: HeteroData, path: PathLike) -> None:
         data (HeteroData): The knowledge base.
         path (str): The file to write.
     """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            torch.save(data.to_dict(), file)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    save_tensors(data.to_dict(), path)
 
 
 def load_kb(path: PathLike) -> HeteroData:
@@ -37,8 +29,36 @@ def load_kb(path: PathLike) -> HeteroData:
     Args:
         path (str): The file.
     """
+    return HeteroData.from_dict(load_tensors(path))
+
+
+def save_tensors(content: dict[str, Any], path: PathLike) -> None:
+    r"""Saves tensors and plain values; the file appears whole or not at all.
+
+    Args:
+        content (dict): What to save.
+        path (str): The file to write.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        content = torch.load(path, weights_only=True)
+        with os.fdopen(handle, "wb") as file:
+            torch.save(content, file)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def load_tensors(path: PathLike) -> dict[str, Any]:
+    r"""Loads what :meth:`save_tensors` wrote, without running code.
+
+    Args:
+        path (str): The file.
+    """
+    try:
+        return torch.load(path, weights_only=True)
     except FileNotFoundError:
         raise DataError("no such file", path) from None
     except pickle.UnpicklingError:
@@ -50,4 +70,3 @@ def load_kb(path: PathLike) -> HeteroData:
     except (RuntimeError, EOFError, OSError) as error:
         reason = str(error).split("\n")[0]
         raise DataError(f"is damaged ({reason}), delete it", path) from None
-    return HeteroData.from_dict(content)

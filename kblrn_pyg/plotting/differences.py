@@ -28,7 +28,7 @@ def plot_differences(
     data: HeteroData,
     relations: Sequence[str],
     threshold: float = 0.9,
-    num_bins: int = 40,
+    num_bins: int | None = None,
 ) -> Figure:
     r"""Draws the differences of head and tail that the numerical experts see.
 
@@ -42,7 +42,8 @@ def plot_differences(
         relations (sequence): The relations, by name.
         threshold (float, optional): The part of a relation's training triples
             that must have both numbers. (default: :obj:`0.9`)
-        num_bins (int, optional): The number of bars. (default: :obj:`40`)
+        num_bins (int, optional): The number of bars. (default: :obj:`None`,
+            as many as the number of triples can fill)
     """
     names = Vocabulary.of(data)
     features = numerical_features(data, threshold)
@@ -54,7 +55,7 @@ def plot_differences(
             _refuse_without_features(names, features, r)
         panels += [(r, i) for i in places]
 
-    columns = min(len(panels), _MAX_COLUMNS)
+    columns = 2 if len(panels) == 4 else min(len(panels), _MAX_COLUMNS)
     rows = math.ceil(len(panels) / columns)
     figure, axes = plt.subplots(
         rows, columns, figsize=(4.2 * columns, 3.4 * rows), squeeze=False
@@ -74,13 +75,13 @@ def _draw_panel(
     features: NumericalFeatures,
     relation: int,
     feature: int,
-    num_bins: int,
+    num_bins: int | None,
 ) -> None:
     attribute = int(features.attribute[feature])
     centre, width = float(features.centre[feature]), float(features.width[feature])
     values = differences(data, relation, attribute).numpy()
     low, high = centre - _REACH * width, centre + _REACH * width
-    counts, edges = np.histogram(values, bins=num_bins, range=(low, high))
+    counts, edges = np.histogram(values, _bin_edges(values, low, high, num_bins))
     # The paper's histograms are normalised; a height of 1 shares the RBF's scale.
     axis.bar(
         edges[:-1],
@@ -107,6 +108,18 @@ def _draw_panel(
     axis.tick_params(labelsize=8)
     axis.spines[["top", "right"]].set_visible(False)
     axis.legend(fontsize=8, frameon=False, loc="upper right")
+
+
+def _bin_edges(
+    values: np.ndarray, low: float, high: float, num_bins: int | None
+) -> np.ndarray:
+    if num_bins is None:
+        num_bins = int(np.clip(2 * np.sqrt(len(values)), 10, 40))
+    if (values != np.round(values)).any():
+        return np.linspace(low, high, num_bins + 1)
+    # Whole numbers: each bar covers equally many of them, or gaps would appear.
+    step = max(1, math.ceil((high - low) / num_bins))
+    return np.arange(math.floor(low), high + 2 * step, step) - 0.5
 
 
 def _refuse_without_features(

@@ -1,0 +1,382 @@
+"""Which entities a body reaches from an entity, and which bodies hold for a pair."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from kblrn_pyg.kernels.adjacency import find_group
+
+
+class Bodies(NamedTuple):
+    r"""The bodies of all rules, walked from one end.
+
+    Args:
+        ptr: Where the rules of each relation begin.
+        first: The first code of each body.
+        second: The second code, -1 for one-hop bodies.
+        parallel: Whether both codes lead from one end to the other.
+    """
+
+    ptr: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    parallel: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def reach(adjacency, first, second, parallel, source, choices, serial, stamp, out):
+    """Writes the distinct entities that a body reaches to ``out``.
+
+    ``second`` is -1 for one-hop bodies. ``stamp`` has an entry for each entity,
+    none of which may equal ``serial`` before the call. Returns their number.
+    """
+    group = find_group(adjacency.code_ptr, adjacency.group_code, source, first)
+    if group < 0:
+        return 0
+    neighbour, start = adjacency.neighbour, adjacency.group_start
+    if second < 0:
+        count = 0
+        for i in range(start[group], start[group + 1]):
+            target = neighbour[i]
+            if target != source or choices.equal_ends:
+                out[count] = target
+                count += 1
+        return count
+    if parallel:
+        return _reach_parallel(adjacency, group, second, source, choices, out)
+    count = 0
+    for i in range(start[group], start[group + 1]):
+        x = neighbour[i]
+        if x == source and not choices.equal_middle:
+            continue
+        onward = find_group(adjacency.code_ptr, adjacency.group_code, x, second)
+        if onward < 0:
+            continue
+        for j in range(start[onward], start[onward + 1]):
+            target = neighbour[j]
+            if stamp[target] == serial:
+                continue
+            if target == source and not choices.equal_ends:
+                continue
+            if target == x and not choices.equal_middle:
+                continue
+            stamp[target] = serial
+            out[count] = target
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _reach_parallel(adjacency, group, second, source, choices, out):
+    neighbour, start = adjacency.neighbour, adjacency.group_start
+    other = find_group(adjacency.code_ptr, adjacency.group_code, source, second)
+    if other < 0:
+        return 0
+    count = 0
+    i, j = start[group], start[other]
+    while i < start[group + 1] and j < start[other + 1]:
+        if neighbour[i] < neighbour[j]:
+            i += 1
+        elif neighbour[i] > neighbour[j]:
+            j += 1
+        else:
+            if neighbour[i] != source or choices.equal_ends:
+                out[count] = neighbour[i]
+                count += 1
+            i += 1
+            j += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def body_sizes(
+    adjacency,
+    domain_ptr,
+    domain_entity,
+    first,
+    second,
+    parallel,
+    rule_ptr,
+    rule_code,
+    choices,
+    stamp,
+    onward,
+):
+    """Counts the pairs of each body, and those of each rule under PCA.
+
+    Body ``i`` belongs to the rules ``rule_ptr[i] .. rule_ptr[i + 1] - 1``, for
+    each of which ``rule_code`` names the code that a pair's first entity must
+    have; the entities of a code are given as its domain. ``stamp`` must be -1
+    and ``onward`` 0 everywhere, and are left so, but for the stamps. Bodies
+    that share their second code should stand together.
+    """
+    by_code_ptr, by_code_entity = adjacency.by_code_ptr, adjacency.by_code_entity
+    by_code_group = adjacency.by_code_group
+    reached = np.zeros(len(stamp), np.int64)
+    sizes = np.zeros(len(first), np.int64)
+    pca_sizes = np.zeros(len(rule_code), np.int64)
+    serial = 0
+    current = -1  # the code whose groups 'onward' holds
+    for i in range(len(first)):
+        if second[i] != current:
+            _set_onward(adjacency, current, onward, False)
+            _set_onward(adjacency, second[i], onward, True)
+            current = second[i]
+        begin, end = by_code_ptr[first[i]], by_code_ptr[first[i] + 1]
+        for j in range(begin, end):
+            source, group = by_code_entity[j], by_code_group[j]
+            if second[i] < 0:
+                count = _num_neighbours(adjacency, group, source, choices)
+            elif parallel[i]:
+                count = _num_common(
+                    adjacency, group, onward[source] - 1, source, choices
+                )
+            else:
+                serial += 1
+                count = _num_reached(
+                    adjacency, group, onward, source, choices, serial, stamp
+                )
+            reached[source] = count
+            sizes[i] += count
+        for k in range(rule_ptr[i], rule_ptr[i + 1]):
+            code = rule_code[k]
+            for j in range(domain_ptr[code], domain_ptr[code + 1]):
+                pca_sizes[k] += reached[domain_entity[j]]
+        for j in range(begin, end):
+            reached[by_code_entity[j]] = 0
+    _set_onward(adjacency, current, onward, False)
+    return sizes, pca_sizes
+
+
+@njit(cache=True, nogil=True)
+def _set_onward(adjacency, code, onward, on):
+    """Notes, for each entity, its group of a code, plus one; or forgets it."""
+    if code < 0:
+        return
+    for j in range(adjacency.by_code_ptr[code], adjacency.by_code_ptr[code + 1]):
+        entity = adjacency.by_code_entity[j]
+        onward[entity] = adjacency.by_code_group[j] + 1 if on else 0
+
+
+@njit(cache=True, nogil=True)
+def _num_neighbours(adjacency, group, source, choices):
+    start, end = adjacency.group_start[group], adjacency.group_start[group + 1]
+    if choices.equal_ends:
+        return end - start
+    count = 0
+    for i in range(start, end):
+        if adjacency.neighbour[i] != source:
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _num_common(adjacency, group, other, source, choices):
+    if other < 0:
+        return 0
+    neighbour, start = adjacency.neighbour, adjacency.group_start
+    count = 0
+    i, j = start[group], start[other]
+    while i < start[group + 1] and j < start[other + 1]:
+        if neighbour[i] < neighbour[j]:
+            i += 1
+        elif neighbour[i] > neighbour[j]:
+            j += 1
+        else:
+            if neighbour[i] != source or choices.equal_ends:
+                count += 1
+            i += 1
+            j += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _num_reached(adjacency, group, onward, source, choices, serial, stamp):
+    neighbour, start = adjacency.neighbour, adjacency.group_start
+    if choices.equal_ends and choices.equal_middle:
+        # Often one middle leads on at most: then nothing is reached twice.
+        num_steps, only = 0, 0
+        for i in range(start[group], start[group + 1]):
+            step = onward[neighbour[i]] - 1
+            if step >= 0:
+                num_steps += 1
+                only = step
+        if num_steps <= 1:
+            return num_steps * (start[only + 1] - start[only])
+    count = 0
+    for i in range(start[group], start[group + 1]):
+        x = neighbour[i]
+        step = onward[x] - 1
+        if step < 0 or (x == source and not choices.equal_middle):
+            continue
+        for j in range(start[step], start[step + 1]):
+            target = neighbour[j]
+            if stamp[target] == serial:
+                continue
+            if target == source and not choices.equal_ends:
+                continue
+            if target == x and not choices.equal_middle:
+                continue
+            stamp[target] = serial
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def count_reached(adjacency, rules, source, rel, choices, stamp, out):
+    """Counts the (candidate, rule) pairs of each query; see :meth:`fill_reached`."""
+    counts = np.zeros(len(source), np.int64)
+    serial = 0
+    for q in range(len(source)):
+        for rule in range(rules.ptr[rel[q]], rules.ptr[rel[q] + 1]):
+            serial += 1
+            counts[q] += reach(
+                adjacency,
+                rules.first[rule],
+                rules.second[rule],
+                rules.parallel[rule],
+                source[q],
+                choices,
+                serial,
+                stamp,
+                out,
+            )
+    return counts
+
+
+@njit(cache=True, nogil=True)
+def fill_reached(
+    adjacency, rules, source, rel, choices, begin, candidate, rule_id, stamp
+):
+    """Writes the (candidate, rule) pairs of each query, rule by rule.
+
+    ``stamp`` must be -1 everywhere. Query ``q`` writes from ``begin[q]`` on.
+    """
+    serial = 0
+    for q in range(len(source)):
+        k = begin[q]
+        for rule in range(rules.ptr[rel[q]], rules.ptr[rel[q] + 1]):
+            serial += 1
+            count = reach(
+                adjacency,
+                rules.first[rule],
+                rules.second[rule],
+                rules.parallel[rule],
+                source[q],
+                choices,
+                serial,
+                stamp,
+                candidate[k:],
+            )
+            rule_id[k : k + count] = rule
+            k += count
+
+
+@njit(cache=True, nogil=True)
+def is_step(adjacency, source, code, target, own_head, own_rel, own_tail):
+    """Tells whether there is a step other than the own fact, walked either way."""
+    group = find_group(adjacency.code_ptr, adjacency.group_code, source, code)
+    if group < 0:
+        return False
+    low, high = adjacency.group_start[group], adjacency.group_start[group + 1]
+    end = high
+    while low < high:
+        middle = (low + high) >> 1
+        if adjacency.neighbour[middle] < target:
+            low = middle + 1
+        else:
+            high = middle
+    if low == end or adjacency.neighbour[low] != target:
+        return False
+    return not _is_own(source, code, target, own_head, own_rel, own_tail)
+
+
+@njit(cache=True, nogil=True)
+def _is_own(source, code, target, own_head, own_rel, own_tail):
+    if code >> 1 != own_rel:
+        return False
+    if code & 1:
+        return source == own_tail and target == own_head
+    return source == own_head and target == own_tail
+
+
+@njit(cache=True, nogil=True)
+def middles(adjacency, first, second, head, tail, choices, own, limit, out):
+    """Writes the middle entities of a two-hop body that holds, at most ``limit``.
+
+    ``own`` is a fact that does not count; relation -1 means none.
+    """
+    own_head, own_rel, own_tail = own
+    group = find_group(adjacency.code_ptr, adjacency.group_code, head, first)
+    back = find_group(adjacency.code_ptr, adjacency.group_code, tail, second ^ 1)
+    if group < 0 or back < 0:
+        return 0
+    neighbour, start = adjacency.neighbour, adjacency.group_start
+    count = 0
+    i, j = start[group], start[back]
+    while i < start[group + 1] and j < start[back + 1] and count < limit:
+        x = neighbour[i]
+        if x < neighbour[j]:
+            i += 1
+            continue
+        if x > neighbour[j]:
+            j += 1
+            continue
+        i += 1
+        j += 1
+        if (x == head or x == tail) and not choices.equal_middle:
+            continue
+        if _is_own(head, first, x, own_head, own_rel, own_tail):
+            continue
+        if _is_own(x, second, tail, own_head, own_rel, own_tail):
+            continue
+        out[count] = x
+        count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def holds(adjacency, first, second, parallel, head, tail, choices, own, out):
+    """Tells whether a body holds for a pair, the own fact left aside."""
+    if head == tail and not choices.equal_ends:
+        return False
+    own_head, own_rel, own_tail = own
+    if second >= 0 and not parallel:
+        return middles(adjacency, first, second, head, tail, choices, own, 1, out) > 0
+    if not is_step(adjacency, head, first, tail, own_head, own_rel, own_tail):
+        return False
+    return second < 0 or is_step(
+        adjacency, head, second, tail, own_head, own_rel, own_tail
+    )
+
+
+@njit(cache=True, nogil=True)
+def pair_rules(adjacency, rules, head, rel, tail, choices, leave_own, ptr, rule_id):
+    """Finds the rules that hold for each fact; fills only where there is room.
+
+    Called with an empty ``rule_id`` it counts into ``ptr[1:]``, called with a
+    large enough one it writes from ``ptr[i]`` on.
+    """
+    fill = len(rule_id) > 0
+    out = np.empty(1, np.int64)
+    for i in range(len(head)):
+        own = (head[i], rel[i] if leave_own else -1, tail[i])
+        k = ptr[i]
+        for rule in range(rules.ptr[rel[i]], rules.ptr[rel[i] + 1]):
+            if holds(
+                adjacency,
+                rules.first[rule],
+                rules.second[rule],
+                rules.parallel[rule],
+                head[i],
+                tail[i],
+                choices,
+                own,
+                out,
+            ):
+                if fill:
+                    rule_id[k] = rule
+                    k += 1
+                else:
+                    ptr[i + 1] += 1

@@ -1,0 +1,22 @@
+"""Path bodies that predict relations: mining them, files, and where they hold."""
+
+from kblrn_pyg.rules.features import PairFeatures, PathFeatures, QueryFeatures
+from kblrn_pyg.rules.files import read_rules, write_rules
+from kblrn_pyg.rules.mine import PAPER, mine_rules
+from kblrn_pyg.rules.ruleset import RuleSet
+from kblrn_pyg.rules.text import body_text, rule_text
+from kblrn_pyg.rules.transform import MineRules
+
+__all__ = [
+    "PAPER",
+    "MineRules",
+    "PairFeatures",
+    "PathFeatures",
+    "QueryFeatures",
+    "RuleSet",
+    "body_text",
+    "mine_rules",
+    "read_rules",
+    "rule_text",
+    "write_rules",
+]

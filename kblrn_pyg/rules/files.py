@@ -1,0 +1,279 @@
+"""Rules in the text formats of AMIE, AnyBURL and KALE."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kblrn_pyg.data import DataError, Names
+from kblrn_pyg.data.kale import parse_rule
+from kblrn_pyg.data.rows import PathLike, open_source
+from kblrn_pyg.rules.ruleset import RuleSet
+from kblrn_pyg.rules.text import atoms
+
+Atom = tuple[str, str, str]  # relation, first variable, second variable
+
+_AMIE_HEADER = (
+    "Rule",
+    "Head Coverage",
+    "Std Confidence",
+    "PCA Confidence",
+    "Positive Examples",
+    "Body size",
+    "PCA Body size",
+)
+
+
+@dataclass(frozen=True)
+class ParsedRule:
+    """A rule as a file has it, with the measures that it states."""
+
+    body: list[Atom]
+    head: Atom
+    support: int = -1
+    head_size: int = -1
+    body_size: int = -1
+    pca_body_size: int = -1
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A line that gave no rule, and why."""
+
+    line: int
+    reason: str
+
+
+def read_rules(
+    path: PathLike,
+    relations: Sequence[str],
+    format: str | None = None,
+    strict: bool = True,
+) -> tuple[RuleSet, list[Refused]]:
+    r"""Reads rules from a text file.
+
+    Args:
+        path (str): The file, :obj:`.gz` or not.
+        relations (sequence): The names of the relations that there are. A rule
+            may name a relation by its end, if only one has it.
+        format (str, optional): :obj:`"amie"` (the table that AMIE prints),
+            :obj:`"anyburl"` (:obj:`predictions, correct, confidence, rule`) or
+            :obj:`"kale"` (:obj:`a(x,y)&&b(y,z)==>r(x,z)`).
+            (default: :obj:`None`, by the look of the first line)
+        strict (bool, optional): If set to :obj:`False`, a rule that names an
+            unknown relation, or whose shape is not supported, is skipped and
+            listed. (default: :obj:`True`)
+
+    Returns:
+        The rules, and the lines that were skipped.
+    """
+    lines = list(_lines(Path(path)))
+    format = _guess_format(lines[0][1]) if format is None else format
+    if format not in _PARSERS:
+        raise ValueError(f"'format' must be one of {tuple(_PARSERS)} (got {format!r})")
+    names = Names("relation", relations)
+    parsed, refused = [], []
+    for number, line in lines:
+        try:
+            rule = _PARSERS[format](line)
+            if rule is not None:
+                parsed.append((_encode(rule, names), rule))
+        except DataError as error:
+            if strict:
+                raise DataError(str(error), path, number) from None
+            refused.append(Refused(number, str(error)))
+    rules = RuleSet.build(
+        relations,
+        head=[head for (head, _, _), _ in parsed],
+        steps=[steps for (_, steps, _), _ in parsed],
+        parallel=[parallel for (_, _, parallel), _ in parsed],
+        support=[rule.support for _, rule in parsed],
+        head_size=[rule.head_size for _, rule in parsed],
+        body_size=[rule.body_size for _, rule in parsed],
+        pca_body_size=[rule.pca_body_size for _, rule in parsed],
+    )
+    return rules, refused
+
+
+def write_rules(rules: RuleSet, path: PathLike, format: str = "amie") -> None:
+    r"""Writes rules to a text file.
+
+    Args:
+        rules (RuleSet): The rules.
+        path (str): The file.
+        format (str, optional): See :meth:`read_rules`.
+            (default: :obj:`"amie"`)
+    """
+    if format not in _WRITERS:
+        raise ValueError(f"'format' must be one of {tuple(_WRITERS)} (got {format!r})")
+    write = _WRITERS[format]
+    header = ["\t".join(_AMIE_HEADER)] if format == "amie" else []
+    lines = header + [write(rules, i) for i in range(len(rules))]
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    found = False
+    with open_source(path) as (file, _):
+        for number, raw in enumerate(file, 1):
+            try:
+                line = raw.decode().strip("\r\n \ufeff")
+            except UnicodeDecodeError:
+                raise DataError("is not UTF-8 text", path, number) from None
+            if line:
+                found = True
+                yield number, line
+    if not found:
+        raise DataError("the file is empty, expected rules", path, 1)
+
+
+def _guess_format(line: str) -> str:
+    if line.startswith("Rule\t") or re.search(r"\s=>\s", line):
+        return "amie"
+    return "anyburl" if "<=" in line else "kale"
+
+
+def _encode(rule: ParsedRule, names: Names) -> tuple[int, list[int], bool]:
+    """Turns atoms into a path from the head's first variable to its second."""
+    relation, h, t = rule.head
+    head = names.resolve(relation)
+    body = [(names.resolve(name), x, y) for name, x, y in rule.body]
+    if h == t:
+        raise DataError(f"the head {relation}({h}, {t}) has one variable, expected two")
+    if len(body) > 1 and all({x, y} == {h, t} for _, x, y in body):
+        codes = [2 * a + (x != h) for a, x, y in body]
+        if len(codes) > 2 or codes[0] == codes[1]:
+            raise DataError("a parallel body has two different atoms")
+        if 2 * head in codes:
+            raise DataError("the body holds the head")
+        return head, sorted(codes), True
+    codes, at, left = [], h, list(body)
+    while left:
+        step = next((atom for atom in left if at in atom[1:]), None)
+        if step is None or (at == t):
+            raise DataError("the body is no path from one end of the head to the other")
+        left.remove(step)
+        a, x, y = step
+        codes.append(2 * a + (x != at))
+        at = y if x == at else x
+    if at != t or len(codes) > 2:
+        raise DataError(
+            "the body is no path of one or two atoms from one end of the head to "
+            "the other"
+        )
+    if codes == [2 * head]:
+        raise DataError("the body is the head")
+    return head, codes, False
+
+
+def _parse_amie(line: str) -> ParsedRule | None:
+    rule, *numbers = (field.strip() for field in line.split("\t"))
+    if rule == "Rule":
+        return None
+    body, arrow, head = rule.partition("=>")
+    words, ends = _amie_words(body), _amie_words(head)
+    if not arrow or len(words) % 3 or len(ends) != 3 or not words:
+        raise DataError(f"no rule: {rule!r}, expected ?a  r1  ?b   => ?a  r  ?b")
+    triples = [words[i : i + 3] for i in range(0, len(words), 3)]
+    x, relation, y = ends
+    parsed = [(r, a, b) for a, r, b in triples]
+    if len(numbers) < 6:
+        return ParsedRule(parsed, (relation, x, y))
+    coverage = _number(numbers[0])
+    support, body_size, pca = (int(_number(numbers[i])) for i in (3, 4, 5))
+    head_size = round(support / coverage) if coverage else -1
+    return ParsedRule(parsed, (relation, x, y), support, head_size, body_size, pca)
+
+
+def _amie_words(text: str) -> list[str]:
+    """Splits at two or more spaces, as a name may hold one."""
+    return [word for word in re.split(r"\s{2,}", text.strip()) if word]
+
+
+_ATOM = re.compile(r"(.+?)\(([^(),]+),([^(),]+)\)(?:, *|$)")
+
+
+def _parse_anyburl(line: str) -> ParsedRule:
+    fields = line.split("\t")
+    head, arrow, body = fields[-1].partition("<=")
+    atoms_found = _ATOM.findall(body.strip())
+    heads = _ATOM.findall(head.strip())
+    if not arrow or len(heads) != 1 or not atoms_found:
+        raise DataError(f"no rule: {fields[-1]!r}, expected r(X,Y) <= a(X,A), b(A,Y)")
+    for _, *variables in (*heads, *atoms_found):
+        for variable in variables:
+            if not re.fullmatch("[A-Z]", variable.strip()):
+                raise DataError(f"{variable!r} is a constant, expected variables only")
+    measures = {}
+    if len(fields) == 4:
+        predictions, correct = (int(_number(field)) for field in fields[:2])
+        measures = {"body_size": predictions, "support": correct}
+    return ParsedRule(
+        [(r, x.strip(), y.strip()) for r, x, y in atoms_found],
+        (heads[0][0], heads[0][1].strip(), heads[0][2].strip()),
+        **measures,
+    )
+
+
+def _parse_kale(line: str) -> ParsedRule:
+    body, head = parse_rule(line)
+    return ParsedRule(body, head)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise DataError(f"{text!r} is no number") from None
+
+
+_PARSERS: dict[str, Callable[[str], ParsedRule | None]] = {
+    "amie": _parse_amie,
+    "anyburl": _parse_anyburl,
+    "kale": _parse_kale,
+}
+
+
+def _named_atoms(rules: RuleSet, i: int, variables: dict[str, str]) -> list[Atom]:
+    head = (int(rules.head[i]), "h", "t")
+    return [
+        (rules.relations[r], variables[x], variables[y])
+        for r, x, y in [*atoms(rules, i), head]
+    ]
+
+
+def _write_amie(rules: RuleSet, i: int) -> str:
+    *body, head = _named_atoms(rules, i, {"h": "?a", "t": "?b", "x": "?c", "y": "?d"})
+    text = "  ".join(f"{x}  {r}  {y}" for r, x, y in body)
+    relation, x, y = head
+    measures = (rules.head_coverage[i], rules.confidence[i], rules.pca_confidence[i])
+    numbers = [f"{value:.9f}".rstrip("0").rstrip(".") for value in measures]
+    sizes = (rules.support, rules.body_size, rules.pca_body_size)
+    numbers += [str(size[i]) for size in sizes]
+    return "\t".join([f"{text}   => {x}  {relation}  {y}", *numbers])
+
+
+def _write_anyburl(rules: RuleSet, i: int) -> str:
+    *body, head = _named_atoms(rules, i, {"h": "X", "t": "Y", "x": "A", "y": "B"})
+    text = [f"{r}({x},{y})" for r, x, y in [head, *body]]
+    confidence = f"{rules.confidence[i]:.9f}"
+    numbers = [str(rules.body_size[i]), str(rules.support[i]), confidence]
+    return "\t".join([*numbers, f"{text[0]} <= {', '.join(text[1:])}"])
+
+
+def _write_kale(rules: RuleSet, i: int) -> str:
+    names = {"h": "x", "x": "y", "y": "w", "t": "z" if rules.num_steps[i] > 1 else "y"}
+    if rules.parallel[i]:
+        names["t"] = "y"
+    *body, head = _named_atoms(rules, i, names)
+    text = [f"{r}({x},{y})" for r, x, y in [*body, head]]
+    return f"{'&&'.join(text[:-1])}==>{text[-1]}"
+
+
+_WRITERS: dict[str, Callable[[RuleSet, int], str]] = {
+    "amie": _write_amie,
+    "anyburl": _write_anyburl,
+    "kale": _write_kale,
+}

@@ -1,0 +1,98 @@
+"""Body sizes, from which confidences follow."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from kblrn_pyg.kernels.adjacency import Adjacency
+from kblrn_pyg.kernels.mining import Choices
+from kblrn_pyg.kernels.threads import run_all
+from kblrn_pyg.kernels.walking import body_sizes
+from kblrn_pyg.rules.ruleset import Ids, RuleSet
+
+_NUM_PARTS = 64
+
+
+def reverse_steps(steps: Ids, parallel: np.ndarray) -> Ids:
+    """Turns bodies round: what they reach from the tail is what reaches it."""
+    first, second = steps[:, 0], steps[:, -1]
+    turn = (second >= 0) & ~parallel
+    one_hop = (second < 0) | (steps.shape[1] == 1)
+    reversed_first = np.where(turn & ~one_hop, second ^ 1, first ^ 1)
+    if steps.shape[1] == 1:
+        return reversed_first[:, None]
+    reversed_second = np.where(turn, first ^ 1, second ^ 1)
+    return np.column_stack([reversed_first, np.where(one_hop, -1, reversed_second)])
+
+
+def measure_bodies(
+    rules: RuleSet,
+    adjacency: Adjacency,
+    domains: Adjacency,
+    choices: Choices,
+    num_threads: int | None = None,
+) -> RuleSet:
+    r"""Measures body sizes, each body once however many rules share it.
+
+    A body is walked from that end whose entities the partial completeness
+    assumption looks at.
+
+    Args:
+        rules (RuleSet): The rules.
+        adjacency (Adjacency): The facts that bodies may use.
+        domains (Adjacency): All facts.
+        choices (Choices): What counts as a body that holds.
+        num_threads (int, optional): The number of threads.
+            (default: :obj:`None`, all cores)
+    """
+    num_entities_of_code = np.diff(domains.by_code_ptr)
+    from_tail = num_entities_of_code[0::2] < num_entities_of_code[1::2]
+    from_tail = from_tail[rules.head]
+    steps = rules.steps.copy()
+    steps[from_tail] = reverse_steps(steps[from_tail], rules.parallel[from_tail])
+    rule_code = 2 * rules.head + from_tail
+
+    # Second codes first: bodies that share one are measured together.
+    keys = np.column_stack([steps[:, ::-1], rules.parallel])
+    bodies, body_of_rule = np.unique(keys, axis=0, return_inverse=True)
+    body_of_rule = body_of_rule.ravel()
+    by_body = np.argsort(body_of_rule, kind="stable")
+    rule_ptr = np.searchsorted(body_of_rule[by_body], np.arange(len(bodies) + 1))
+    first, second, parallel = bodies[:, -2], bodies[:, 0], bodies[:, -1].astype(bool)
+    if rules.max_hops == 1:
+        second = np.full(len(bodies), -1)
+    num_entities = len(adjacency.code_ptr) - 1
+
+    def measure(part: slice, scratch: tuple[Ids, Ids]) -> tuple[slice, Ids, Ids]:
+        stamp, onward = scratch
+        stamp.fill(-1)
+        begin, end = rule_ptr[part.start], rule_ptr[part.stop]
+        sizes, pca_sizes = body_sizes(
+            adjacency,
+            domains.by_code_ptr,
+            domains.by_code_entity,
+            first[part],
+            second[part],
+            parallel[part],
+            rule_ptr[part.start : part.stop + 1] - begin,
+            rule_code[by_body[begin:end]],
+            choices,
+            stamp,
+            onward,
+        )
+        return part, sizes, pca_sizes
+
+    def new_scratch() -> tuple[Ids, Ids]:
+        return np.empty(num_entities, np.int64), np.zeros(num_entities, np.int64)
+
+    body_size = np.empty(len(bodies), np.int64)
+    pca_body_size = np.empty(len(rules), np.int64)
+    bounds = np.linspace(0, len(bodies), min(_NUM_PARTS, len(bodies)) + 1).astype(int)
+    parts = [slice(a, b) for a, b in zip(bounds[:-1], bounds[1:])]
+    for part, sizes, pca_sizes in run_all(measure, parts, new_scratch, num_threads):
+        body_size[part] = sizes
+        begin, end = rule_ptr[part.start], rule_ptr[part.stop]
+        pca_body_size[by_body[begin:end]] = pca_sizes
+    return replace(
+        rules, body_size=body_size[body_of_rule], pca_body_size=pca_body_size
+    )

@@ -1,0 +1,284 @@
+"""Finding the rules of a knowledge base."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from torch_geometric.data import HeteroData
+from tqdm import tqdm
+
+from kblrn_pyg.data import flat_triples
+from kblrn_pyg.kernels.adjacency import Adjacency, build_adjacency, facts_of
+from kblrn_pyg.kernels.mining import (
+    Choices,
+    Facts,
+    Scratch,
+    direct_supports,
+    new_scratch,
+    order_facts,
+    path_supports,
+)
+from kblrn_pyg.kernels.threads import run_all
+from kblrn_pyg.rules.measure import measure_bodies
+from kblrn_pyg.rules.ruleset import Ids, RuleSet
+
+# Bodies are counted in a table of all pairs of codes, or of as many as this.
+_MAX_TABLE = 1 << 24
+
+# What the paper used: AMIE+ with its defaults and a minimal support of 1.
+PAPER = {
+    "min_head_coverage": 0.01,
+    "min_pca_confidence": 0.1,
+    "parallel": True,
+    "skyline": True,
+}
+
+
+def mine_rules(
+    data: HeteroData,
+    max_hops: int = 2,
+    min_head_coverage: float = 0.01,
+    min_support: int = 1,
+    min_confidence: float = 0.0,
+    min_pca_confidence: float = 0.0,
+    max_rules_per_relation: int | None = None,
+    parallel: bool = False,
+    skyline: bool = False,
+    confidences: bool = True,
+    equal_ends: bool = True,
+    equal_middle: bool = True,
+    self_loops: bool = True,
+    head_in_body: bool = True,
+    num_threads: int | None = None,
+    progress: bool = False,
+) -> RuleSet:
+    r"""Mines the path rules of a knowledge base from its known triples.
+
+    For a relation :math:`r`, a body is a path of one step, :math:`a(h, t)` or
+    :math:`a(t, h)`, or of two, :math:`a(h, x) \wedge b(x, t)` in all four
+    orientations, and, if :obj:`parallel`, two steps :math:`a(h, t) \wedge
+    b(h, t)` in either direction of each. The measures are those of `"Fast
+    Rule Mining in Ontological Knowledge Bases with AMIE+"
+    <https://doi.org/10.1007/s00778-015-0394-1>`_:
+
+    * *support*: the distinct pairs :math:`(h, t)` of :math:`r` for which the
+      body holds, no matter by how many middles :math:`x`;
+    * *head coverage*: support divided by the facts of :math:`r`;
+    * *standard confidence*: support divided by the distinct pairs for which
+      the body holds;
+    * *PCA confidence*: the same, but only pairs count whose :math:`h` has a
+      fact of :math:`r`, or, if :math:`r` has fewer distinct heads than tails,
+      whose :math:`t` has one.
+
+    Repeated triples count once. :math:`r(h, t)` is never a body of
+    :math:`r`, nor part of a parallel one. What else counts is a choice, whose
+    defaults agree with AMIE: see the last four but two arguments.
+
+    Args:
+        data (HeteroData): The knowledge base.
+        max_hops (int, optional): The largest number of steps, 1 or 2.
+            (default: :obj:`2`)
+        min_head_coverage (float, optional): The least head coverage.
+            (default: :obj:`0.01`)
+        min_support (int, optional): The least support. (default: :obj:`1`)
+        min_confidence (float, optional): The least standard confidence.
+            (default: :obj:`0.0`)
+        min_pca_confidence (float, optional): The least PCA confidence.
+            (default: :obj:`0.0`)
+        max_rules_per_relation (int, optional): Keeps so many rules of each
+            relation, those with the largest support. (default: :obj:`None`)
+        parallel (bool, optional): Whether to look for parallel bodies, too.
+            (default: :obj:`False`)
+        skyline (bool, optional): Whether a parallel rule must have more PCA
+            confidence than each of the two one-hop rules that it joins, as
+            AMIE asks for. (default: :obj:`False`)
+        confidences (bool, optional): Whether to measure body sizes. If set to
+            :obj:`False`, confidences are unknown. (default: :obj:`True`)
+        equal_ends (bool, optional): Whether pairs with :math:`h = t` count.
+            (default: :obj:`True`)
+        equal_middle (bool, optional): Whether a middle may be :math:`h` or
+            :math:`t`. (default: :obj:`True`)
+        self_loops (bool, optional): Whether facts :math:`a(x, x)` count in a
+            body. (default: :obj:`True`)
+        head_in_body (bool, optional): Whether :math:`r` may stand in a body of
+            :math:`r`. (default: :obj:`True`)
+        num_threads (int, optional): The number of threads.
+            (default: :obj:`None`, all cores)
+        progress (bool, optional): Whether to show a progress bar.
+            (default: :obj:`False`)
+    """
+    if max_hops not in (1, 2):
+        raise ValueError(f"'max_hops' must be 1 or 2 (got {max_hops})")
+    if not confidences and (min_confidence or min_pca_confidence or skyline):
+        raise ValueError("'confidences' must be True to compare confidences")
+    relations = [relation for _, relation, _ in data.edge_types]
+    head, rel, tail = (index.numpy() for index in flat_triples(data))
+    num_entities, num_relations = data["entity"].num_nodes, len(relations)
+    everything = build_adjacency(head, rel, tail, num_entities, num_relations)
+    adjacency = everything
+    if not self_loops:
+        adjacency = build_adjacency(
+            head, rel, tail, num_entities, num_relations, self_loops=False
+        )
+    miner = _Miner(
+        everything,
+        adjacency,
+        Choices(equal_ends, equal_middle, head_in_body),
+        max_hops,
+        parallel,
+        min_head_coverage,
+        min_support,
+    )
+    sizes = np.bincount(rel, minlength=num_relations)
+    rules = miner.mine(relations, sizes, num_threads, progress)
+    if confidences:
+        rules = measure_bodies(rules, adjacency, everything, miner.choices, num_threads)
+    if skyline:
+        rules = _above_parents(rules)
+    return rules.filter(
+        min_confidence=min_confidence,
+        min_pca_confidence=min_pca_confidence,
+        max_rules_per_relation=max_rules_per_relation,
+    )
+
+
+class _Part(NamedTuple):
+    """The rules of one relation."""
+
+    head: int
+    head_size: int
+    steps: Ids
+    parallel: np.ndarray
+    support: Ids
+
+
+@dataclass(frozen=True)
+class _Miner:
+    """Counts supports, relation by relation."""
+
+    everything: Adjacency
+    adjacency: Adjacency  # what bodies may use
+    choices: Choices
+    max_hops: int
+    parallel: bool
+    min_head_coverage: float
+    min_support: int
+
+    @property
+    def num_codes(self) -> int:
+        return len(self.adjacency.by_code_ptr) - 1
+
+    def mine(
+        self,
+        relations: list[str],
+        num_triples: Ids,
+        num_threads: int | None,
+        progress: bool,
+    ) -> RuleSet:
+        order = np.argsort(-num_triples, kind="stable").tolist()
+        busiest = [relation for relation in order if num_triples[relation]]
+        found = run_all(self._mine_relation, busiest, self._new_scratch, num_threads)
+        bar = tqdm(
+            found,
+            total=len(busiest),
+            desc="mining",
+            unit="relation",
+            disable=not progress,
+            leave=False,
+        )
+        parts = sorted((part for part in bar), key=lambda part: part.head)
+        counts = [len(part.support) for part in parts]
+        unknown = np.full(sum(counts), -1)
+        return RuleSet(
+            relations,
+            np.repeat(np.array([part.head for part in parts], np.int64), counts),
+            _concatenate([part.steps for part in parts], self.max_hops),
+            _concatenate([part.parallel for part in parts]).astype(bool),
+            _concatenate([part.support for part in parts]),
+            np.repeat(np.array([part.head_size for part in parts], np.int64), counts),
+            unknown,
+            unknown,
+        )
+
+    def _mine_relation(self, relation: int, scratch: Scratch) -> _Part:
+        head, tail = facts_of(
+            self.everything.by_code_ptr,
+            self.everything.by_code_group,
+            self.everything.by_code_entity,
+            self.everything.group_start,
+            self.everything.neighbour,
+            2 * relation,
+        )
+        facts = Facts(relation, *order_facts(head, tail, self.adjacency.pair_ptr))
+        least = self._least_support(len(head))
+        codes, sides, supports = [], [], []
+        for chunk in self._chunks():
+            direct, support = direct_supports(
+                facts, self.adjacency, chunk, self.choices, least, scratch
+            )
+            pairs = self._split_keys(direct, chunk)
+            is_single = pairs[:, 0] == pairs[:, 1]
+            pairs[is_single, 1] = -1
+            keep = is_single | self.parallel
+            codes.append(pairs[keep][:, : max(self.max_hops, 1 + self.parallel)])
+            sides.append(~is_single[keep])
+            supports.append(support[keep])
+            if self.max_hops < 2:
+                continue
+            paths, support = path_supports(
+                facts, self.adjacency, chunk, self.choices, least, scratch
+            )
+            codes.append(self._split_keys(paths, chunk))
+            sides.append(np.zeros(len(paths), bool))
+            supports.append(support)
+        table, side = np.concatenate(codes), np.concatenate(sides)
+        order = np.lexsort((*table.T[::-1], table[:, -1] >= 0, side))
+        support = np.concatenate(supports)[order]
+        return _Part(relation, len(head), table[order], side[order], support)
+
+    def _least_support(self, size: int) -> int:
+        """The least support that reaches the least head coverage, exactly."""
+        least = math.ceil(self.min_head_coverage * size)
+        while least > 1 and (least - 1) / size >= self.min_head_coverage:
+            least -= 1
+        while least / size < self.min_head_coverage:
+            least += 1
+        return max(least, self.min_support, 1)
+
+    def _chunks(self) -> Iterator[tuple[int, int, int]]:
+        step = max(1, _MAX_TABLE // max(self.num_codes, 1))
+        for first in range(0, self.num_codes, step):
+            yield first, min(first + step, self.num_codes), self.num_codes
+
+    def _split_keys(self, keys: Ids, chunk: tuple[int, int, int]) -> Ids:
+        first, second = np.divmod(keys, self.num_codes)
+        return np.column_stack([first + chunk[0], second])
+
+    def _new_scratch(self) -> Scratch:
+        num_entities = len(self.adjacency.code_ptr) - 1
+        num_rows = next(self._chunks(), (0, 0, 0))[1]
+        return new_scratch(num_entities, num_rows * self.num_codes)
+
+
+def _above_parents(rules: RuleSet) -> RuleSet:
+    """Drops parallel rules that say no more than one of their two halves."""
+    confidence = rules.pca_confidence
+    single = {
+        (head, codes[0]): confidence[i]
+        for i, (head, (_, codes)) in enumerate(zip(rules.head.tolist(), rules.bodies()))
+        if len(codes) == 1
+    }
+    keep = np.ones(len(rules), bool)
+    for i in np.flatnonzero(rules.parallel).tolist():
+        head = int(rules.head[i])
+        parents = (single.get((head, int(code)), -1.0) for code in rules.steps[i])
+        keep[i] = confidence[i] > max(parents)
+    return rules.select(keep)
+
+
+def _concatenate(parts: list[np.ndarray], width: int | None = None) -> np.ndarray:
+    if parts:
+        return np.concatenate(parts)
+    return np.empty(0 if width is None else (0, width), np.int64)

@@ -1,0 +1,305 @@
+"""Rules as columns, grouped by the relation that they predict."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch_geometric.data import HeteroData
+
+from kblrn_pyg.data import DataError
+from kblrn_pyg.data.rows import PathLike
+from kblrn_pyg.data.store import load_tensors, save_tensors
+
+Ids = NDArray[np.int64]
+
+UNKNOWN = -1
+
+
+@dataclass(frozen=True, eq=False)
+class RuleSet:
+    r"""Rules :math:`r(h, t) \Leftarrow \textrm{body}(h, t)`.
+
+    A body is a *path* of one or more steps from :math:`h` to :math:`t`, or, if
+    :obj:`parallel`, two steps that both lead from :math:`h` to :math:`t`. A
+    step is a code :math:`2 a + d`: along relation :math:`a` for :math:`d = 0`,
+    against it for :math:`d = 1`. Rules are ordered by :obj:`head`.
+
+    Args:
+        relations (list): The names of all relations.
+        head (numpy.ndarray): The relation that each rule predicts.
+        steps (numpy.ndarray): The codes of each body, :obj:`[num_rules,
+            max_hops]`, filled up with -1.
+        parallel (numpy.ndarray): Whether the steps are parallel.
+        support (numpy.ndarray): The facts of :obj:`head` for which the body
+            holds; -1 where unknown, as in all that follow.
+        head_size (numpy.ndarray): The facts of :obj:`head`.
+        body_size (numpy.ndarray): The pairs for which the body holds.
+        pca_body_size (numpy.ndarray): Those of them that the partial
+            completeness assumption counts: their head (or their tail, if the
+            relation has fewer heads than tails) has a fact of the relation.
+    """
+
+    relations: list[str]
+    head: Ids
+    steps: Ids
+    parallel: NDArray[np.bool_]
+    support: Ids
+    head_size: Ids
+    body_size: Ids
+    pca_body_size: Ids
+
+    @classmethod
+    def build(
+        cls,
+        relations: Sequence[str],
+        head: Iterable[int],
+        steps: Iterable[Sequence[int]],
+        parallel: Iterable[bool] | None = None,
+        **measures: Iterable[int],
+    ) -> "RuleSet":
+        r"""Builds a rule set from rules in any order; repeated ones count once.
+
+        Args:
+            relations (sequence): The names of all relations.
+            head (iterable): The relation that each rule predicts.
+            steps (iterable): The codes of each body.
+            parallel (iterable, optional): Whether the steps are parallel.
+                (default: :obj:`None`, none)
+            **measures (iterable, optional): The columns :obj:`support`,
+                :obj:`head_size`, :obj:`body_size` and :obj:`pca_body_size`.
+
+        Example:
+            >>> rules = RuleSet.build(["a", "b"], head=[1], steps=[[0]])
+            >>> print(rules)
+            b(h, t) ⇐ a(h, t)
+        """
+        heads = np.array(list(head), np.int64)
+        bodies = [list(body) for body in steps]
+        width = max(map(len, bodies), default=1)
+        table = np.full((len(heads), width), UNKNOWN, np.int64)
+        for row, body in zip(table, bodies):
+            row[: len(body)] = body
+        side_by_side = np.zeros(len(heads), bool)
+        if parallel is not None:
+            side_by_side = np.array(list(parallel), bool)
+        # The two steps of a parallel body have no order.
+        table[side_by_side] = np.sort(table[side_by_side], axis=1)
+        columns = {
+            name: np.array(list(measures[name]), np.int64)
+            if name in measures
+            else np.full(len(heads), UNKNOWN, np.int64)
+            for name in ("support", "head_size", "body_size", "pca_body_size")
+        }
+        rules = cls(list(relations), heads, table, side_by_side, **columns)
+        return rules._distinct()
+
+    def __post_init__(self) -> None:
+        if len(self.head) and not 0 <= self.head.min() <= self.head.max() < len(
+            self.relations
+        ):
+            raise ValueError("'head' must hold ids of 'relations'")
+        if len(self.steps) and self.steps.max() >= 2 * len(self.relations):
+            raise ValueError("'steps' must hold codes of 'relations'")
+
+    def __len__(self) -> int:
+        return len(self.head)
+
+    @property
+    def max_hops(self) -> int:
+        """The largest number of steps that a body can have here."""
+        return self.steps.shape[1]
+
+    @cached_property
+    def num_steps(self) -> Ids:
+        """The number of steps of each body."""
+        return (self.steps >= 0).sum(axis=1)
+
+    @cached_property
+    def ptr(self) -> Ids:
+        """Where the rules of each relation begin."""
+        counts = np.bincount(self.head, minlength=len(self.relations))
+        return np.concatenate([[0], np.cumsum(counts)])
+
+    @property
+    def head_coverage(self) -> NDArray[np.float64]:
+        """The part of the facts of the head for which the body holds."""
+        return _ratio(self.support, self.head_size)
+
+    @property
+    def confidence(self) -> NDArray[np.float64]:
+        """The part of the body's pairs that are facts of the head."""
+        return _ratio(self.support, self.body_size)
+
+    @property
+    def pca_confidence(self) -> NDArray[np.float64]:
+        """The same, counting only pairs that may be known to be wrong."""
+        return _ratio(self.support, self.pca_body_size)
+
+    def of(self, relation: int) -> slice:
+        """Returns where the rules of a relation stand."""
+        return slice(int(self.ptr[relation]), int(self.ptr[relation + 1]))
+
+    def select(self, index: Any) -> "RuleSet":
+        r"""Returns some of the rules.
+
+        Args:
+            index: A boolean mask, or positions; they need not be ordered.
+        """
+        columns = {name: getattr(self, name)[index] for name in _COLUMNS}
+        return replace(self, **columns)._ordered()
+
+    def filter(
+        self,
+        min_head_coverage: float = 0.0,
+        min_support: int = 0,
+        min_confidence: float = 0.0,
+        min_pca_confidence: float = 0.0,
+        max_rules_per_relation: int | None = None,
+        relations: Iterable[int] | None = None,
+    ) -> "RuleSet":
+        r"""Returns the rules that reach all thresholds.
+
+        Args:
+            min_head_coverage (float, optional): The least head coverage.
+                (default: :obj:`0.0`)
+            min_support (int, optional): The least support.
+                (default: :obj:`0`)
+            min_confidence (float, optional): The least standard confidence.
+                (default: :obj:`0.0`)
+            min_pca_confidence (float, optional): The least PCA confidence.
+                (default: :obj:`0.0`)
+            max_rules_per_relation (int, optional): Keeps so many rules of each
+                relation, those with the largest support.
+                (default: :obj:`None`)
+            relations (iterable, optional): Keeps the rules of these relations.
+                (default: :obj:`None`, all)
+        """
+        keep = np.ones(len(self), bool)
+        for values, least in (
+            (self.head_coverage, min_head_coverage),
+            (self.support, min_support),
+            (self.confidence, min_confidence),
+            (self.pca_confidence, min_pca_confidence),
+        ):
+            if least > 0:
+                keep &= values >= least  # false where unknown
+        if relations is not None:
+            keep &= np.isin(self.head, list(relations))
+        rules = self.select(keep)
+        if max_rules_per_relation is None:
+            return rules
+        best = rules.sort("support")
+        rank = np.arange(len(best)) - best.ptr[best.head]
+        return best.select(rank < max_rules_per_relation)
+
+    def sort(self, key: str) -> "RuleSet":
+        r"""Orders the rules of each relation, the largest first.
+
+        Args:
+            key (str): A measure: :obj:`"support"`, :obj:`"head_coverage"`,
+                :obj:`"confidence"` or :obj:`"pca_confidence"`.
+        """
+        if key not in ("support", "head_coverage", "confidence", "pca_confidence"):
+            raise ValueError(f"'key' must name a measure (got {key!r})")
+        values = np.nan_to_num(getattr(self, key).astype(float), nan=-1.0)
+        return self.select(np.lexsort((-values, self.head)))
+
+    def merge(self, other: "RuleSet") -> "RuleSet":
+        r"""Joins two rule sets; of a rule that is in both, the first stays.
+
+        Args:
+            other (RuleSet): Rules over the same relations.
+        """
+        if self.relations != other.relations:
+            raise DataError("rule sets over different relations cannot be merged")
+        width = max(self.max_hops, other.max_hops)
+        columns: dict[str, Any] = {
+            name: np.concatenate([getattr(self, name), getattr(other, name)])
+            for name in _COLUMNS
+            if name != "steps"
+        }
+        steps = [
+            np.pad(s, ((0, 0), (0, width - s.shape[1])), constant_values=UNKNOWN)
+            for s in (self.steps, other.steps)
+        ]
+        return replace(self, steps=np.concatenate(steps), **columns)._distinct()
+
+    def bodies(self) -> list[tuple[bool, tuple[int, ...]]]:
+        """Returns each body as whether it is parallel, and its codes."""
+        return [
+            (parallel, tuple(code for code in codes if code >= 0))
+            for parallel, codes in zip(self.parallel.tolist(), self.steps.tolist())
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the columns as tensors, fit to be kept in a HeteroData."""
+        columns = {name: torch.from_numpy(getattr(self, name)) for name in _COLUMNS}
+        return {"relations": list(self.relations), **columns}
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> "RuleSet":
+        """Reverses :meth:`to_dict`."""
+        columns = {name: content[name].numpy() for name in _COLUMNS}
+        return cls(content["relations"], **columns)
+
+    @classmethod
+    def of_data(cls, data: HeteroData) -> "RuleSet":
+        r"""Returns the rules that :class:`MineRules` attached to a knowledge base.
+
+        Args:
+            data (HeteroData): The knowledge base.
+        """
+        if "rules" not in data:
+            raise DataError("the knowledge base has no rules, expected 'MineRules'")
+        return cls.from_dict(data.rules)
+
+    def save(self, path: PathLike) -> None:
+        r"""Saves the rules; the file appears whole or not at all.
+
+        Args:
+            path (str): The file.
+        """
+        save_tensors(self.to_dict(), path)
+
+    @classmethod
+    def load(cls, path: PathLike) -> "RuleSet":
+        r"""Loads rules that :meth:`save` wrote.
+
+        Args:
+            path (str): The file.
+        """
+        return cls.from_dict(load_tensors(path))
+
+    def __str__(self) -> str:
+        from kblrn_pyg.rules.text import rule_text
+
+        return "\n".join(rule_text(self, i) for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return (
+            f"{self.__class__.__name__}({len(self)}, relations={len(self.relations)})"
+        )
+
+    def _ordered(self) -> "RuleSet":
+        if (np.diff(self.head) >= 0).all():
+            return self
+        return self.select(np.argsort(self.head, kind="stable"))
+
+    def _distinct(self) -> "RuleSet":
+        keys = np.column_stack([self.head, self.parallel, self.steps])
+        _, first = np.unique(keys, axis=0, return_index=True)
+        if len(first) == len(self):
+            return self._ordered()
+        return self.select(np.sort(first))
+
+
+_COLUMNS = [field.name for field in fields(RuleSet) if field.name != "relations"]
+
+
+def _ratio(part: Ids, whole: Ids) -> NDArray[np.float64]:
+    known = (part >= 0) & (whole > 0)
+    return np.where(known, part / np.where(known, whole, 1), np.nan)

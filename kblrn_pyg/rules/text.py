@@ -1,0 +1,59 @@
+"""Rules in words."""
+
+import numpy as np
+
+from kblrn_pyg.rules.ruleset import RuleSet
+
+_MIDDLES = "xyzuvw"
+
+
+def atoms(rules: RuleSet, i: int) -> list[tuple[int, str, str]]:
+    r"""Returns the atoms of a body as (relation, first variable, second).
+
+    Args:
+        rules (RuleSet): The rules.
+        i (int): Which of them.
+    """
+    codes = [code for code in rules.steps[i].tolist() if code >= 0]
+    if rules.parallel[i]:
+        ends = [("h", "t")] * len(codes)
+    else:
+        stops = ["h", *_MIDDLES[: len(codes) - 1], "t"]
+        ends = list(zip(stops[:-1], stops[1:]))
+    return [
+        (code >> 1, *(reversed(pair) if code & 1 else pair))
+        for code, pair in zip(codes, ends)
+    ]
+
+
+def body_text(rules: RuleSet, i: int) -> str:
+    """Returns a body in words: ``parent_of(h, x) ∧ parent_of(t, x)``."""
+    return " ∧ ".join(f"{rules.relations[r]}({a}, {b})" for r, a, b in atoms(rules, i))
+
+
+def rule_text(rules: RuleSet, i: int) -> str:
+    r"""Returns a rule in words, with those of its measures that are known.
+
+    Args:
+        rules (RuleSet): The rules.
+        i (int): Which of them.
+
+    Example:
+        >>> rules = RuleSet.build(
+        ...     ["spouse", "parent_of"], head=[0], steps=[[2, 3]], support=[812]
+        ... )
+        >>> rule_text(rules, 0)
+        'spouse(h, t) ⇐ parent_of(h, x) ∧ parent_of(t, x)   support 812'
+    """
+    measures = []
+    if rules.support[i] >= 0:
+        measures.append(f"support {rules.support[i]:,}")
+    for name, value in (
+        ("coverage", rules.head_coverage[i]),
+        ("confidence", rules.confidence[i]),
+        ("PCA confidence", rules.pca_confidence[i]),
+    ):
+        if not np.isnan(value):
+            measures.append(f"{name} {value:.2f}")
+    text = f"{rules.relations[rules.head[i]]}(h, t) ⇐ {body_text(rules, i)}"
+    return f"{text}   {', '.join(measures)}" if measures else text

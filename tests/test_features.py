@@ -1,0 +1,149 @@
+"""Path features equal those of the naive twin: pairs, queries and middles."""
+
+import random
+
+import naive
+import numpy as np
+import pytest
+from test_mining import as_kb
+
+from kblrn_pyg.data import DataError
+from kblrn_pyg.rules import PathFeatures, RuleSet
+
+CHOICES = ("equal_ends", "equal_middle", "self_loops")
+
+
+def every_rule(num_relations, rng):
+    """A rule set with many bodies of each kind, mined or not."""
+    bodies = naive.all_bodies(num_relations, 2, parallel=True)
+    rules = [(head, body) for head in range(num_relations) for body in bodies]
+    rules = rng.sample(rules, min(len(rules), 60))
+    return RuleSet.build(
+        [f"r{i}" for i in range(num_relations)],
+        head=[head for head, _ in rules],
+        steps=[codes for _, (_, codes) in rules],
+        parallel=[kind == "parallel" for _, (kind, _) in rules],
+    )
+
+
+def naive_bodies(rules, relation):
+    part = rules.of(relation)
+    return [
+        ("parallel" if parallel else "path", codes)
+        for parallel, codes in rules.bodies()[part]
+    ]
+
+
+@pytest.fixture(params=range(60))
+def case(request):
+    rng = random.Random(request.param)
+    triples, num_entities, num_relations = naive.random_kb(rng)
+    rules = every_rule(num_relations, rng)
+    choices = {} if request.param % 2 else {c: rng.random() < 0.5 for c in CHOICES}
+    features = PathFeatures(
+        as_kb(triples, num_entities, num_relations),
+        rules,
+        **choices,
+        num_threads=rng.choice([1, 3]),
+    )
+    return triples, num_entities, num_relations, rules, choices, features, rng
+
+
+def test_pairs(case):
+    triples, num_entities, num_relations, rules, choices, features, rng = case
+    pairs = [
+        (
+            rng.randrange(num_entities),
+            rng.randrange(num_relations),
+            rng.randrange(num_entities),
+        )
+        for _ in range(15)
+    ] + triples[:15]
+    for leave_own in (False, True):
+        found = features.pairs(*np.array(pairs).T, leave_own=leave_own)
+        for i, (h, r, t) in enumerate(pairs):
+            expected = naive.pair_features(
+                triples,
+                naive_bodies(rules, r),
+                h,
+                t,
+                own=(h, r, t) if leave_own else None,
+                **choices,
+            )
+            mine = found.rule[found.ptr[i] : found.ptr[i + 1]] - rules.ptr[r]
+            assert mine.tolist() == expected
+
+
+def test_queries(case):
+    triples, num_entities, num_relations, rules, choices, features, rng = case
+    entity = np.array([rng.randrange(num_entities) for _ in range(12)])
+    rel = np.array([rng.randrange(num_relations) for _ in range(12)])
+    for side, found in (
+        ("head", features.tails(entity, rel)),
+        ("tail", features.heads(rel, entity)),
+    ):
+        for i in range(len(rel)):
+            part = slice(found.ptr[i], found.ptr[i + 1])
+            mine = {}
+            for candidate, rule in zip(found.candidate[part], found.rule[part]):
+                mine.setdefault(int(candidate), []).append(
+                    int(rule - rules.ptr[rel[i]])
+                )
+            expected = naive.query_features(
+                triples,
+                num_entities,
+                naive_bodies(rules, rel[i]),
+                **{side: int(entity[i])},
+                **choices,
+            )
+            assert mine == expected
+            assert (np.diff(found.rule[part]) >= 0).all()
+
+
+def test_middles(case):
+    triples, num_entities, _, rules, choices, features, rng = case
+    bodies = rules.bodies()
+    for rule in rng.sample(range(len(rules)), min(len(rules), 8)):
+        parallel, codes = bodies[rule]
+        for _ in range(10):
+            h, t = rng.randrange(num_entities), rng.randrange(num_entities)
+            body = ("parallel" if parallel else "path", codes)
+            expected = naive.middles(triples, body, h, t, **choices)
+            assert features.holds(rule, h, t) == bool(expected)
+            if len(codes) == 2 and not parallel:
+                assert [(x,) for x in features.middles(rule, h, t)] == expected
+                assert len(features.middles(rule, h, t, limit=1)) == min(
+                    len(expected), 1
+                )
+            else:
+                assert len(features.middles(rule, h, t)) == 0
+
+
+def test_empty_batches():
+    kb = naive.random_kb(random.Random(1))
+    features = PathFeatures(as_kb(*kb), every_rule(kb[2], random.Random(1)))
+    for found in (
+        features.tails([], []),
+        features.heads([], []),
+        features.pairs([], [], []),
+    ):
+        assert found.ptr.tolist() == [0]
+        assert len(found.rule) == 0
+
+
+def test_own_fact_is_no_evidence():
+    """Only self-loops let a fact reach itself, and then it must not count."""
+    triples = [(0, 0, 1), (1, 1, 1), (0, 1, 0)]
+    rules = RuleSet.build(["r0", "r1"], head=[0, 0, 1], steps=[[0, 2], [2, 0], [3]])
+    features = PathFeatures(as_kb(triples, 2, 2), rules)
+    head, rel, tail = np.array(triples).T
+    assert features.pairs(head, rel, tail).ptr.tolist() == [0, 2, 3, 4]
+    assert features.pairs(head, rel, tail, leave_own=True).ptr.tolist() == [0, 0, 0, 0]
+
+
+def test_rules_of_another_knowledge_base_are_refused():
+    data = as_kb([(0, 0, 1)], 2, 1)
+    with pytest.raises(DataError, match="over other relations"):
+        PathFeatures(data, RuleSet.build(["x"], head=[0], steps=[[1]]))
+    with pytest.raises(DataError, match="2 steps, not 3"):
+        PathFeatures(data, RuleSet.build(["r0"], head=[0], steps=[[0, 1, 0]]))

@@ -1,0 +1,188 @@
+import gzip
+import random
+
+import naive
+import numpy as np
+import pytest
+from test_mining import as_dict, as_kb
+
+from kblrn_pyg.data import DataError
+from kblrn_pyg.datasets import Families
+from kblrn_pyg.rules import MineRules, RuleSet, mine_rules, read_rules, write_rules
+
+RELATIONS = ["spouse", "parent_of", "/x/likes"]
+
+
+@pytest.fixture
+def mined():
+    return mine_rules(as_kb(*naive.random_kb(random.Random(10))), parallel=True)
+
+
+def test_rules_read_as_people_write_them():
+    rules = RuleSet.build(
+        RELATIONS,
+        head=[0, 1, 0, 2],
+        steps=[[2, 3], [4], [2, 5], [1, 3]],
+        parallel=[False, False, True, False],
+        support=[812, 3, -1, 1],
+        head_size=[2619, 4, -1, 1],
+        body_size=[1097, -1, -1, 1],
+    )
+    assert str(rules).splitlines() == [
+        "spouse(h, t) ⇐ parent_of(h, x) ∧ parent_of(t, x)   support 812, coverage 0.31, confidence 0.74",
+        "spouse(h, t) ⇐ parent_of(h, t) ∧ /x/likes(t, h)",
+        "parent_of(h, t) ⇐ /x/likes(h, t)   support 3, coverage 0.75",
+        "/x/likes(h, t) ⇐ spouse(x, h) ∧ parent_of(t, x)   support 1, coverage 1.00, confidence 1.00",
+    ]
+    assert repr(rules) == "RuleSet(4, relations=3)"
+
+
+def test_rules_are_grouped_and_distinct():
+    rules = RuleSet.build(
+        RELATIONS,
+        head=[2, 0, 2, 2, 2],
+        steps=[[0, 2], [2], [2, 0], [0, 2], [2, 0]],
+        parallel=[True, False, True, False, False],
+    )
+    # The two parallel ones are one rule; the two paths are not.
+    assert rules.head.tolist() == [0, 2, 2, 2]
+    assert rules.ptr.tolist() == [0, 1, 1, 4]
+    assert rules.bodies() == [
+        (False, (2,)),
+        (True, (0, 2)),
+        (False, (0, 2)),
+        (False, (2, 0)),
+    ]
+
+
+def test_three_hops_can_be_told():
+    rules = RuleSet.build(RELATIONS, head=[0], steps=[[0, 3, 4]])
+    assert (
+        str(rules) == "spouse(h, t) ⇐ spouse(h, x) ∧ parent_of(y, x) ∧ /x/likes(y, t)"
+    )
+
+
+@pytest.mark.parametrize(("head", "steps"), [([3], [[0]]), ([-1], [[0]]), ([0], [[6]])])
+def test_ids_that_do_not_exist_are_refused(head, steps):
+    with pytest.raises(ValueError, match="must hold"):
+        RuleSet.build(RELATIONS, head=head, steps=steps)
+
+
+def test_filter_sort_and_merge(mined):
+    least = float(np.median(mined.pca_confidence))
+    sure = mined.filter(min_pca_confidence=least)
+    assert 0 < len(sure) < len(mined)
+    assert (sure.pca_confidence >= least).all()
+    unsure = mined.select(mined.pca_confidence < least)
+    assert as_dict(unsure.merge(sure)) == as_dict(mined)
+    assert len(mined.merge(mined)) == len(mined)
+    ordered = mined.sort("confidence")
+    assert as_dict(ordered) == as_dict(mined)
+    for relation in range(len(mined.relations)):
+        values = ordered.confidence[ordered.of(relation)]
+        assert (np.diff(values) <= 0).all()
+    one = mined.filter(relations=[1])
+    assert set(one.head.tolist()) == {1}
+    with pytest.raises(ValueError, match="'key' must name a measure"):
+        mined.sort("beauty")
+    with pytest.raises(DataError, match="different relations"):
+        mined.merge(RuleSet.build(RELATIONS, head=[0], steps=[[2]]))
+
+
+def test_measures_that_are_unknown_reach_no_threshold():
+    rules = RuleSet.build(RELATIONS, head=[0], steps=[[2]])
+    assert len(rules.filter()) == 1
+    assert len(rules.filter(min_confidence=0.1)) == 0
+
+
+def test_save_and_load(mined, tmp_path):
+    mined.save(tmp_path / "rules.pt")
+    loaded = RuleSet.load(tmp_path / "rules.pt")
+    assert str(loaded) == str(mined)
+    assert as_dict(loaded) == as_dict(mined)
+
+
+@pytest.mark.parametrize("format", ["amie", "anyburl", "kale"])
+def test_text_formats_round_trip(mined, tmp_path, format):
+    path = tmp_path / "rules.txt"
+    write_rules(mined, path, format)
+    for chosen in (format, None):
+        rules, refused = read_rules(path, mined.relations, chosen)
+        assert refused == []
+        assert sorted(zip(rules.head.tolist(), rules.bodies())) == sorted(
+            zip(mined.head.tolist(), mined.bodies())
+        )
+    if format == "amie":
+        assert as_dict(rules) == as_dict(mined)
+    with pytest.raises(ValueError, match="'format' must be one of"):
+        write_rules(mined, path, "prolog")
+
+
+def test_foreign_texts(tmp_path):
+    texts = {
+        "amie": "Rule\tHead Coverage\n"
+        "?e  parent_of  ?b  ?a  parent_of  ?e   => ?a  spouse  ?b\n",
+        "anyburl": "10\t5\t0.5\tspouse(X,Y) <= parent_of(A,Y), parent_of(X,A)\n",
+        "kale": "parent_of(x,y)&&parent_of(y,z)==>spouse(x,z)\n",
+    }
+    for format, text in texts.items():
+        path = tmp_path / f"{format}.gz"
+        path.write_bytes(gzip.compress(text.encode()))
+        rules, _ = read_rules(path, RELATIONS)
+        assert rules.bodies() == [(False, (2, 2))]
+    rules, _ = read_rules(tmp_path / "anyburl.gz", RELATIONS)
+    assert rules.support.tolist() == [5]
+    assert rules.confidence.tolist() == [0.5]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("spice(x,y)==>spouse(x,y)", "unknown relation 'spice'"),
+        ("likes(x,y)&&likes(y,z)&&likes(z,w)==>spouse(x,w)", "no path of one or two"),
+        ("likes(x,y)&&likes(z,w)==>spouse(x,w)", "no path"),
+        ("likes(x,y)==>spouse(x,z)", "no path"),
+        ("likes(x,y)==>spouse(x,x)", "has one variable"),
+        ("spouse(x,y)==>spouse(x,y)", "the body is the head"),
+        ("spouse(x,y)&&likes(x,y)==>spouse(x,y)", "the body holds the head"),
+        ("likes(x,y)&&likes(x,y)==>spouse(x,y)", "two different atoms"),
+        ("likes ==> spouse", "no rule"),
+        ("1\t1\t1\tspouse(X,ben) <= likes(X,A)", "'ben' is a constant"),
+        ("1\tone\t1\tspouse(X,Y) <= likes(X,Y)", "'one' is no number"),
+        ("?a  likes  => ?a  spouse  ?b", "no rule"),
+    ],
+)
+def test_lines_that_give_no_rule(tmp_path, line, message):
+    format = "anyburl" if "<=" in line else "amie" if "?" in line else "kale"
+    path = tmp_path / "rules.txt"
+    good = {
+        "kale": "likes(x,y)==>spouse(y,x)",
+        "anyburl": "4\t2\t0.5\tspouse(X,Y) <= likes(Y,X)",
+        "amie": "?a  likes  ?b   => ?b  spouse  ?a",
+    }[format]
+    path.write_text(f"{good}\n{line}\n")
+    with pytest.raises(DataError, match=message) as caught:
+        read_rules(path, RELATIONS)
+    assert caught.value.line == 2
+    rules, refused = read_rules(path, RELATIONS, strict=False)
+    assert rules.bodies() == [(False, (5,))]
+    assert [(r.line, message in r.reason) for r in refused] == [(2, True)]
+
+
+def test_rule_files_that_cannot_be_read(tmp_path):
+    path = tmp_path / "rules.txt"
+    path.write_text("\n")
+    with pytest.raises(DataError, match=r"rules\.txt:1: the file is empty"):
+        read_rules(path, RELATIONS)
+    path.write_bytes(b"a(x,y)==>b(x,y)\n\xff\n")
+    with pytest.raises(DataError, match=r"rules\.txt:2: is not UTF-8"):
+        read_rules(path, RELATIONS)
+
+
+def test_transform_leaves_rules_with_the_data():
+    data = Families(pre_transform=MineRules(max_rules_per_relation=3))[0]
+    rules = RuleSet.of_data(data)
+    assert 0 < np.diff(rules.ptr).max() <= 3
+    assert repr(MineRules(max_hops=1)) == "MineRules(max_hops=1)"
+    with pytest.raises(DataError, match="has no rules"):
+        RuleSet.of_data(Families()[0])
