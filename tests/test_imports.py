@@ -17,7 +17,11 @@ MAY_USE = {
     "datasets": {"data"},
     "kernels": set(),
     "rules": {"kernels", "data"},
-    "cli": {"data", "datasets", "plotting", "rules"},
+    "loader": {"data"},
+    "nn": {"kernels", "rules", "data", "loader"},
+    "evaluation": {"kernels", "data"},
+    "training": {"nn", "loader", "evaluation", "data"},
+    "cli": {"data", "datasets", "plotting", "rules", "nn", "evaluation", "training"},
     "plotting": {"data", "datasets"},
 }
 OUTSIDE_OF_KERNELS = {"numpy", "numba"}

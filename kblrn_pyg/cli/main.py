@@ -12,6 +12,8 @@ from kblrn_pyg import __version__
 # torch takes seconds and nobody wants to wait for a help text.
 COMMANDS = {
     "data": ("list the data sets, or describe one", "kblrn_pyg.cli.data"),
+    "train": ("train a model", "kblrn_pyg.cli.train"),
+    "evaluate": ("evaluate a trained model", "kblrn_pyg.cli.evaluate"),
     "mine": ("find the path rules of a data set", "kblrn_pyg.cli.mine"),
     "import": ("turn your own files into a data set", "kblrn_pyg.cli.import_files"),
 }

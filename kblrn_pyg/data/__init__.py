@@ -17,7 +17,7 @@ from kblrn_pyg.data.read import read_kb
 from kblrn_pyg.data.statistics import Statistics, kb_statistics
 from kblrn_pyg.data.store import load_kb, save_kb
 from kblrn_pyg.data.triples import NamedTriples, read_triples
-from kblrn_pyg.data.types import split_types, unify_types
+from kblrn_pyg.data.types import from_homogeneous, split_types, unify_types
 from kblrn_pyg.data.validate import find_problems, validate_kb
 from kblrn_pyg.data.values import NamedValues, read_values
 
@@ -36,6 +36,7 @@ __all__ = [
     "differences",
     "find_problems",
     "flat_triples",
+    "from_homogeneous",
     "hold_out",
     "kb_statistics",
     "load_kb",

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
-from torch_geometric.data import HeteroData
+from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg.data.errors import DataError
-from kblrn_pyg.data.kb import value_matrix
+from kblrn_pyg.data.kb import make_kb, value_matrix
 
 
 def unify_types(
@@ -57,6 +57,26 @@ def unify_types(
         store.edge_label_index = _asked(data, edge_type) + shift
         store.typed = [source, relation, target]
     return out
+
+
+def from_homogeneous(data: Data) -> HeteroData:
+    r"""Turns PyG's homogeneous knowledge graphs into a knowledge base.
+
+    Names are numbers, as there are no others.
+
+    Args:
+        data (Data): A graph with :obj:`edge_index` and :obj:`edge_type`, such as
+            :class:`~torch_geometric.datasets.FB15k_237` gives.
+    """
+    if data.get("edge_type") is None or data.num_nodes is None:
+        raise DataError("'data' must have edge_index, edge_type and num_nodes")
+    num_relations = int(data.edge_type.max()) + 1 if data.edge_type.numel() else 0
+    head_index, tail_index = data.edge_index
+    return make_kb(
+        [str(i) for i in range(data.num_nodes)],
+        [str(r) for r in range(num_relations)],
+        (head_index, data.edge_type, tail_index),
+    )
 
 
 def split_types(data: HeteroData) -> HeteroData:

@@ -380,3 +380,30 @@ def pair_rules(adjacency, rules, head, rel, tail, choices, leave_own, ptr, rule_
                     k += 1
                 else:
                     ptr[i + 1] += 1
+
+
+@njit(cache=True, nogil=True)
+def own_rules(adjacency, bodies, choices, head, rel, tail, maybe, ptr, rule_id):
+    """Finds the rules that hold for each fact by that fact alone.
+
+    Only facts marked in ``maybe`` are looked at. What is given as ``ptr`` and
+    ``rule_id``, and done with them, is as in :meth:`pair_rules`.
+    """
+    fill = len(rule_id) > 0
+    out = np.empty(1, np.int64)
+    for i in range(len(head)):
+        if not maybe[i]:
+            continue
+        h, r, t = head[i], rel[i], tail[i]
+        k = ptr[i]
+        for rule in range(bodies.ptr[r], bodies.ptr[r + 1]):
+            first, second = bodies.first[rule], bodies.second[rule]
+            if first >> 1 != r and second >> 1 != r:
+                continue
+            body = (adjacency, first, second, bodies.parallel[rule], h, t, choices)
+            if holds(*body, (-1, -1, -1), out) and not holds(*body, (h, r, t), out):
+                if fill:
+                    rule_id[k] = rule
+                    k += 1
+                else:
+                    ptr[i + 1] += 1

@@ -7,8 +7,9 @@ from numpy.typing import ArrayLike
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data import DataError, flat_triples
-from kblrn_pyg.kernels.adjacency import build_adjacency
+from kblrn_pyg.kernels.adjacency import Adjacency, build_adjacency
 from kblrn_pyg.kernels.mining import Choices
+from kblrn_pyg.kernels.scoring import add_paths, path_gradient
 from kblrn_pyg.kernels.threads import default_threads, run_all
 from kblrn_pyg.kernels.walking import (
     Bodies,
@@ -16,6 +17,7 @@ from kblrn_pyg.kernels.walking import (
     fill_reached,
     holds,
     middles,
+    own_rules,
     pair_rules,
 )
 from kblrn_pyg.rules.measure import reverse_steps
@@ -89,6 +91,8 @@ class PathFeatures:
         self.adjacency = build_adjacency(
             head, rel, tail, self.num_entities, len(relations), self_loops
         )
+        self._has_loop = np.zeros(self.num_entities, bool)
+        self._has_loop[head[head == tail]] = True
         self.choices = Choices(equal_ends, equal_middle, head_in_body=True)
         self._from_head = _bodies(rules, rules.steps)
         self._from_tail = _bodies(rules, reverse_steps(rules.steps, rules.parallel))
@@ -149,6 +153,86 @@ class PathFeatures:
         """
         return self._walk(self._from_tail, tail, rel)
 
+    def add_scores(
+        self,
+        from_tail: bool,
+        entity: Ids,
+        rel: Ids,
+        weight: np.ndarray,
+        scores: np.ndarray,
+    ) -> None:
+        r"""Adds the weights of all bodies that hold to rows of scores, in place.
+
+        Args:
+            from_tail (bool): Whether the known entities are tails.
+            entity (numpy.ndarray): The known entity of each query.
+            rel (numpy.ndarray): The relation of each query.
+            weight (numpy.ndarray): The weight of each rule.
+            scores (numpy.ndarray): A row of scores for each query.
+        """
+
+        def add(part: slice, scratch: tuple[Ids, Ids]) -> None:
+            stamp, out = scratch
+            stamp.fill(-1)
+            given = (*self.kernel_arguments(from_tail), entity[part], rel[part])
+            add_paths(*given, weight, scores[part], stamp, out)
+
+        parts = self._parts(len(entity))
+        for _ in run_all(add, parts, self._new_scratch, self.num_threads):
+            pass
+
+    def weight_gradient(
+        self, from_tail: bool, entity: Ids, rel: Ids, grad: np.ndarray
+    ) -> np.ndarray:
+        r"""Returns the gradient of the weights, given that of rows of scores.
+
+        Args:
+            from_tail (bool): Whether the known entities are tails.
+            entity (numpy.ndarray): The known entity of each query.
+            rel (numpy.ndarray): The relation of each query.
+            grad (numpy.ndarray): A row of gradients for each query.
+        """
+        # Threads finish in any order; adding up in order keeps sums reproducible.
+        parts = self._parts(len(entity))
+        found = np.zeros((len(parts), len(self.rules)))
+
+        def add(i: int, scratch: tuple[Ids, Ids]) -> None:
+            stamp, out = scratch
+            stamp.fill(-1)
+            part = parts[i]
+            given = (*self.kernel_arguments(from_tail), entity[part], rel[part])
+            path_gradient(*given, grad[part], found[i], stamp, out)
+
+        numbers = range(len(parts))
+        for _ in run_all(add, numbers, self._new_scratch, self.num_threads):
+            pass
+        return found.sum(axis=0)
+
+    def kernel_arguments(self, from_tail: bool) -> tuple[Adjacency, Bodies, Choices]:
+        """Returns what kernels need to walk from heads, or from tails."""
+        bodies = self._from_tail if from_tail else self._from_head
+        return self.adjacency, bodies, self.choices
+
+    def own_evidence(self, head: Ids, rel: Ids, tail: Ids) -> PairFeatures:
+        r"""Returns the rules that hold for each fact by that fact alone.
+
+        Args:
+            head (numpy.ndarray): The head of each fact.
+            rel (numpy.ndarray): The relation of each fact.
+            tail (numpy.ndarray): The tail of each fact.
+        """
+        ptr, none = np.zeros(len(head) + 1, np.int64), np.empty(0, np.int64)
+        # A path of one or two steps returns to its own fact only by a self-loop.
+        loops = self._has_loop[head] | self._has_loop[tail]
+        if len(self.rules) == 0 or not loops.any():
+            return PairFeatures(ptr, none)
+        given = (*self.kernel_arguments(from_tail=False), head, rel, tail, loops)
+        own_rules(*given, ptr, none)
+        np.cumsum(ptr, out=ptr)
+        rule = np.empty(ptr[-1], np.int64)
+        own_rules(*given, ptr, rule)
+        return PairFeatures(ptr, rule)
+
     def middles(self, rule: int, head: int, tail: int, limit: int | None = None) -> Ids:
         r"""Returns the entities in the middle of a two-hop body that holds.
 
@@ -208,15 +292,12 @@ class PathFeatures:
             fill_reached(*given, ptr, candidate, rule, stamp)
             return part, QueryFeatures(ptr, candidate, rule)
 
-        def new_scratch() -> tuple[Ids, Ids]:
-            return np.empty(self.num_entities, np.int64), np.empty(
-                self.num_entities, np.int64
-            )
-
         parts = [
             features
             for _, features in sorted(
-                run_all(walk, self._parts(len(sources)), new_scratch, self.num_threads),
+                run_all(
+                    walk, self._parts(len(sources)), self._new_scratch, self.num_threads
+                ),
                 key=lambda item: item[0].start,
             )
         ]
@@ -225,6 +306,10 @@ class PathFeatures:
             _join([part.candidate for part in parts]),
             _join([part.rule for part in parts]),
         )
+
+    def _new_scratch(self) -> tuple[Ids, Ids]:
+        size = self.num_entities
+        return np.empty(size, np.int64), np.empty(size, np.int64)
 
     def _parts(self, size: int) -> list[slice]:
         """Cuts a batch into parts, more than threads, so that all end together."""

@@ -1,0 +1,102 @@
+"""Seconds to evaluate on FB15k-237's test set, beside PyKEEN and PyG in the same run.
+
+    KBLRN_DATA=... python benchmarks/evaluation.py [--root DIR]
+
+Filtered, both sides, 20,466 triples. PyKEEN's evaluator ranks with its DistMult
+and is timed on some of the triples, PyG's ``test`` (unfiltered, tails only) on
+a few; both are extrapolated. Needs the extra ``bench``.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+
+import torch
+from torch_geometric.nn.kge import DistMult
+
+from kblrn_pyg import KBLRN
+from kblrn_pyg.data import flat_triples
+from kblrn_pyg.datasets import load_dataset
+from kblrn_pyg.evaluation import evaluate
+
+CHANNELS = 100
+NUM_FOR_PYKEEN, NUM_FOR_PYG = 2000, 30
+
+
+def seconds(run: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def time_pykeen(splits: dict) -> float:
+    from pykeen.evaluation import RankBasedEvaluator
+    from pykeen.models import DistMult as TheirDistMult
+    from pykeen.triples import CoreTriplesFactory
+
+    def triples(split: str) -> torch.Tensor:
+        return torch.stack(flat_triples(splits[split], "edge_label_index"), dim=1)
+
+    train = CoreTriplesFactory(
+        triples("train"),
+        num_entities=splits["train"]["entity"].num_nodes,
+        num_relations=len(splits["train"].edge_types),
+    )
+    model = TheirDistMult(triples_factory=train, embedding_dim=CHANNELS)
+    order = torch.randperm(
+        len(triples("test")), generator=torch.Generator().manual_seed(0)
+    )
+    some = triples("test")[order[:NUM_FOR_PYKEEN]]
+    return seconds(
+        lambda: RankBasedEvaluator().evaluate(
+            model=model,
+            mapped_triples=some,
+            additional_filter_triples=[
+                triples("train"),
+                triples("val"),
+                triples("test"),
+            ],
+            batch_size=256,
+            use_tqdm=False,
+        )
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--root", help="where data sets are kept")
+    options = parser.parse_args()
+    splits = load_dataset("FB15k-237", options.root)
+    test = splits["test"]
+    asked = flat_triples(test, "edge_label_index")
+    number = asked[0].numel()
+
+    pyg = DistMult(test["entity"].num_nodes, len(test.edge_types), CHANNELS)
+    few = [index[:NUM_FOR_PYG] for index in asked]
+    theirs = {
+        "PyKEEN DistMult": time_pykeen(splits) * number / NUM_FOR_PYKEEN,
+        "PyG DistMult (tails)": seconds(lambda: pyg.test(*few, 20000, log=False))
+        * number
+        / NUM_FOR_PYG,
+    }
+    for name, time_taken in theirs.items():
+        print(
+            f"{name:24}{time_taken:8.1f} s, {1e3 * time_taken / number:.2f} ms a triple"
+        )
+    for experts in ("l", "lr", "lrn"):
+        model = KBLRN.from_data(splits["train"], experts, CHANNELS)
+        evaluate(model, test, relations=[0])  # compiles
+        ours = seconds(lambda m=model: evaluate(m, test, filter_with=(splits["val"],)))
+        ratios = ", ".join(
+            f"{name} / it {time_taken / ours:.1f}"
+            for name, time_taken in theirs.items()
+        )
+        print(
+            f"KBLRN {experts:18}{ours:8.1f} s, {1e3 * ours / number:.2f} ms; {ratios}"
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,180 @@
+"""Seconds an epoch on FB15k-237, beside PyKEEN and PyG in the same run.
+
+    KBLRN_DATA=... python benchmarks/training.py [--batches 12] [--root DIR]
+
+All train DistMult with embeddings of size 100, batches of 512 and Adam. PyKEEN
+and KBLRN's sampled loss draw 500 negatives for each triple and side; KBLRN's
+exact loss is over all entities, in batches of 512 distinct queries; PyG's own
+loss has one negative a triple and is there for reference. Some batches are
+timed, in turns so that a noisy minute hits everybody, and extrapolated to an
+epoch. The last lines tell how far the exact loss is from its three matrix
+products alone. Needs the extra ``bench``.
+"""
+
+import argparse
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+from torch_geometric.nn.kge import DistMult
+
+from kblrn_pyg import KBLRN
+from kblrn_pyg.data import flat_triples
+from kblrn_pyg.datasets import load_dataset
+
+CHANNELS, BATCH, NEGATIVES = 100, 512, 500
+
+
+class Contestant:
+    """Something that trains a batch at a time."""
+
+    def __init__(self, name: str, num_batches: int, step: Callable[[], None]) -> None:
+        self.name, self.num_batches, self.step = name, num_batches, step
+        self.seconds: list[float] = []
+
+    def run(self) -> None:
+        start = time.perf_counter()
+        self.step()
+        self.seconds.append(time.perf_counter() - start)
+
+    @property
+    def batch(self) -> float:
+        return statistics.median(self.seconds)
+
+    @property
+    def epoch(self) -> float:
+        return self.batch * self.num_batches
+
+
+def forever(loader: object) -> Iterator[tuple]:
+    while True:
+        yield from loader
+
+
+def kblrn(data: object, experts: str, num_negatives: int | None) -> Contestant:
+    torch.manual_seed(0)
+    model = KBLRN.from_data(data, experts, CHANNELS, num_negatives=num_negatives)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.001, fused=True)
+    loader = model.loader(
+        *flat_triples(data), by_query=model.is_exact, batch_size=BATCH, shuffle=True
+    )
+    batches = forever(loader)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        model.loss(*next(batches)).backward()
+        optimizer.step()
+
+    kind = "exact" if num_negatives is None else "sampled"
+    return Contestant(f"KBLRN {experts}, {kind}", len(loader), step)
+
+
+def pyg(data: object) -> Contestant:
+    model = DistMult(data["entity"].num_nodes, len(data.edge_types), CHANNELS)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.001)
+    loader = model.loader(*flat_triples(data), batch_size=BATCH, shuffle=True)
+    batches = forever(loader)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        model.loss(*next(batches)).backward()
+        optimizer.step()
+
+    return Contestant("PyG DistMult, 1 negative", len(loader), step)
+
+
+def pykeen(data: object) -> Contestant:
+    """PyKEEN's own training loop on so many triples that it makes one batch.
+
+    Its sampler corrupts either side, so that 500 negatives for each of the two
+    sides are 1,000 for a triple.
+    """
+    from pykeen.models import DistMult as TheirDistMult
+    from pykeen.sampling import BasicNegativeSampler
+    from pykeen.training import SLCWATrainingLoop
+    from pykeen.triples import CoreTriplesFactory
+
+    triples = torch.stack(flat_triples(data), dim=1)
+    sizes = {
+        "num_entities": data["entity"].num_nodes,
+        "num_relations": len(data.edge_types),
+    }
+    whole = CoreTriplesFactory(triples, **sizes)
+    model = TheirDistMult(
+        triples_factory=whole, embedding_dim=CHANNELS, loss="crossentropy"
+    )
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.001)
+    order = torch.randperm(len(triples), generator=torch.Generator().manual_seed(0))
+    place = [0]
+
+    def step() -> None:
+        part = triples[order[place[0] : place[0] + BATCH]]
+        place[0] += BATCH
+        loop = SLCWATrainingLoop(
+            model=model,
+            triples_factory=CoreTriplesFactory(part, **sizes),
+            optimizer=optimizer,
+            negative_sampler=BasicNegativeSampler,
+            negative_sampler_kwargs={"num_negs_per_pos": 2 * NEGATIVES},
+        )
+        loop.train(
+            CoreTriplesFactory(part, **sizes),
+            num_epochs=1,
+            batch_size=BATCH,
+            use_tqdm=False,
+            use_tqdm_batch=False,
+        )
+
+    return Contestant("PyKEEN DistMult, sampled", -(-len(triples) // BATCH), step)
+
+
+def matrix_products(num_nodes: int, num_batches: int) -> Contestant:
+    query = torch.randn(BATCH, CHANNELS)
+    table = torch.randn(num_nodes, CHANNELS)
+    grad = torch.randn(BATCH, num_nodes)
+
+    def step() -> tuple[Tensor, ...]:
+        return query @ table.t(), grad @ table, grad.t() @ query
+
+    return Contestant("three matrix products alone", num_batches, step)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--batches", type=int, default=12, help="batches to time")
+    parser.add_argument("--root", help="where data sets are kept")
+    options = parser.parse_args()
+    data = load_dataset("FB15k-237", options.root)["train"]
+    ours = [
+        kblrn(data, experts, number)
+        for number in (None, NEGATIVES)
+        for experts in ("l", "lr", "lrn")
+    ]
+    theirs = pykeen(data)
+    products = matrix_products(data["entity"].num_nodes, ours[0].num_batches)
+    everybody = [*ours, pyg(data), products, theirs]
+    for one in everybody:  # compilation and first touches
+        one.step()
+        one.step()
+    for _ in range(options.batches):
+        for one in everybody:
+            one.run()
+    print(f"{'':28}{'a batch':>10}{'batches':>9}{'an epoch':>10}   PyKEEN / it")
+    for one in everybody:
+        print(
+            f"{one.name:28}{1000 * one.batch:7.0f} ms{one.num_batches:9,}"
+            f"{one.epoch:8.1f} s{theirs.epoch / one.epoch:11.1f}"
+        )
+    exact = ours[2]
+    print(f"exact lrn / matrix products alone: {exact.batch / products.batch:.2f}")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"peak memory of all together: {peak:,.0f} MB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

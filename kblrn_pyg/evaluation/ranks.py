@@ -1,0 +1,223 @@
+"""The rank of every true answer, one row each."""
+
+import os
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kblrn_pyg.data import DataError, Names
+from kblrn_pyg.data.rows import PathLike
+from kblrn_pyg.evaluation.metrics import Metrics
+
+Ids = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+HEAD, TAIL = 0, 1
+SIDES = {"head": HEAD, "tail": TAIL}
+ANSWERS = ("one", "many")
+
+# What reading a damaged archive may raise.
+_DAMAGE = (
+    ValueError,
+    EOFError,
+    OSError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class RankTable:
+    r"""The ranks behind a result, from which every figure can be recomputed.
+
+    A triple :math:`(h, r, t)` gives two rows: one for :math:`(?, r, t)`, whose
+    true answer is :math:`h`, and one for :math:`(h, r, ?)`.
+
+    Args:
+        relations (list): The names of all relations.
+        relation (numpy.ndarray): The relation of each row.
+        side (numpy.ndarray): Which side is asked for: 0 is the head, 1 the
+            tail.
+        head (numpy.ndarray): The head of the triple.
+        tail (numpy.ndarray): The tail of the triple.
+        rank (numpy.ndarray): The filtered, realistic rank: 1, plus the number
+            of candidates with a higher score, plus half of the ties.
+        num_candidates (numpy.ndarray): The candidates that are no other known
+            answers, the true one among them.
+        num_answers (numpy.ndarray): The known answers of the query, the true
+            one among them. The query is of the kind :obj:`"one"` if that is 1,
+            else of the kind :obj:`"many"`.
+    """
+
+    relations: list[str]
+    relation: Ids
+    side: Ids
+    head: Ids
+    tail: Ids
+    rank: NDArray[np.float64]
+    num_candidates: Ids
+    num_answers: Ids
+
+    def __post_init__(self) -> None:
+        for name in _COLUMNS:
+            type_ = np.float64 if name == "rank" else np.int64
+            column = np.asarray(getattr(self, name), type_)
+            if column.shape != (len(self.relation),):
+                raise ValueError(
+                    f"'{name}' must have {len(self.relation)} entries, one a row "
+                    f"(got the shape {column.shape})"
+                )
+            object.__setattr__(self, name, column)
+
+    def __len__(self) -> int:
+        return len(self.relation)
+
+    def metrics(self, mask: Mask | None = None) -> Metrics:
+        r"""Sums up the ranks.
+
+        Args:
+            mask (numpy.ndarray, optional): The rows that count.
+                (default: :obj:`None`, all)
+        """
+        if mask is None:
+            return Metrics.of(self.rank, self.num_candidates)
+        return Metrics.of(self.rank[mask], self.num_candidates[mask])
+
+    def mask(
+        self,
+        relations: Iterable[int | str] | None = None,
+        side: str | None = None,
+        answers: str | None = None,
+    ) -> Mask:
+        r"""Returns which rows satisfy all conditions that are given.
+
+        Args:
+            relations (iterable, optional): Relations, by id or name.
+                (default: :obj:`None`)
+            side (str, optional): Which side is asked for, :obj:`"head"` or
+                :obj:`"tail"`. (default: :obj:`None`)
+            answers (str, optional): :obj:`"one"` for queries that one entity
+                completes, :obj:`"many"` for the others.
+                (default: :obj:`None`)
+        """
+        mask = np.ones(len(self), np.bool_)
+        if relations is not None:
+            mask &= np.isin(self.relation, relation_ids(relations, self.relations))
+        if side is not None:
+            if side not in SIDES:
+                raise ValueError(f"'side' must be 'head' or 'tail' (got {side!r})")
+            mask &= self.side == SIDES[side]
+        if answers is not None:
+            if answers not in ANSWERS:
+                raise ValueError(f"'answers' must be 'one' or 'many' (got {answers!r})")
+            mask &= (self.num_answers == 1) == (answers == "one")
+        return mask
+
+    def select(
+        self,
+        relations: Iterable[int | str] | None = None,
+        side: str | None = None,
+        answers: str | None = None,
+    ) -> "RankTable":
+        r"""Returns the rows that satisfy all conditions that are given.
+
+        Args:
+            relations (iterable, optional): See :meth:`mask`.
+                (default: :obj:`None`)
+            side (str, optional): See :meth:`mask`. (default: :obj:`None`)
+            answers (str, optional): See :meth:`mask`. (default: :obj:`None`)
+        """
+        mask = self.mask(relations, side, answers)
+        return replace(self, **{name: getattr(self, name)[mask] for name in _COLUMNS})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the names of the relations and the columns, by name."""
+        return {"relations": self.relations} | {
+            name: getattr(self, name) for name in _COLUMNS
+        }
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> "RankTable":
+        r"""Makes a table of what :meth:`to_dict` returned.
+
+        Args:
+            content (dict): The names of the relations and the columns.
+        """
+        expected = {field.name for field in fields(cls)}
+        if set(content) != expected:
+            raise DataError(
+                f"no rank table: expected {', '.join(sorted(expected))} "
+                f"(got {', '.join(sorted(content)) or 'nothing'})"
+            )
+        relations = [str(name) for name in content["relations"]]
+        return cls(relations, *(content[name] for name in _COLUMNS))
+
+    def save(self, path: PathLike) -> None:
+        r"""Saves the table as a NumPy archive; it appears whole or not at all.
+
+        Args:
+            path (str): The file to write.
+        """
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                content = self.to_dict()
+                # An empty list alone would become an array of numbers.
+                content["relations"] = np.array(self.relations, np.str_)
+                np.savez_compressed(file, **content)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+
+    @classmethod
+    def load(cls, path: PathLike) -> "RankTable":
+        r"""Loads a table that :meth:`save` wrote, without running code.
+
+        Args:
+            path (str): The file.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                content = {name: archive[name] for name in archive.files}
+        except FileNotFoundError:
+            raise DataError("no such file", path) from None
+        except (*_DAMAGE, TypeError):  # a TypeError if it is one array alone
+            raise DataError("is damaged or no rank table, delete it", path) from None
+        try:
+            return cls.from_dict(content)
+        except ValueError as error:
+            raise DataError(str(error), path) from None
+
+
+_COLUMNS = tuple(field.name for field in fields(RankTable) if field.name != "relations")
+
+
+def relation_ids(relations: Iterable[int | str], names: list[str]) -> list[int]:
+    r"""Turns relations, given by id or name, into ids.
+
+    Args:
+        relations (iterable): The relations.
+        names (list): The names of all relations.
+    """
+    if isinstance(relations, str):
+        raise ValueError(f"'relations' must be a list of them (got {relations!r})")
+    vocabulary = Names("relation", names)
+    ids = [
+        vocabulary.resolve(relation) if isinstance(relation, str) else int(relation)
+        for relation in relations
+    ]
+    for i in ids:
+        if not 0 <= i < len(names):
+            raise ValueError(f"'relations' must lie in 0 to {len(names) - 1} (got {i})")
+    return ids

@@ -1,0 +1,82 @@
+"""How many candidates stand above and beside the true answers of queries."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from kblrn_pyg.kernels.threads import default_threads, run_all
+
+
+class Standings(NamedTuple):
+    r"""Where each answer stands among the candidates of its query.
+
+    Args:
+        better: The candidates with a higher score.
+        ties: The other candidates with the same score.
+        num_candidates: The candidates, the answer itself among them.
+    """
+
+    better: np.ndarray
+    ties: np.ndarray
+    num_candidates: np.ndarray
+
+
+def rank_answers(
+    scores: np.ndarray,
+    row: np.ndarray,
+    answer: np.ndarray,
+    known_ptr: np.ndarray,
+    known: np.ndarray,
+    num_threads: int | None = None,
+) -> Standings:
+    r"""Compares answers with all entities that are not known to be answers, too.
+
+    Args:
+        scores (numpy.ndarray): The score of each entity, one row a query, in
+            single or double precision and without NaN.
+        row (numpy.ndarray): The query of each answer.
+        answer (numpy.ndarray): The entity of each answer.
+        known_ptr (numpy.ndarray): Where the known answers of each query begin.
+        known (numpy.ndarray): The known answers, distinct within a query; an
+            answer may be among them, and never removes itself.
+        num_threads (int, optional): The number of threads.
+            (default: :obj:`None`, all cores)
+    """
+    out = Standings(*(np.empty(len(row), np.int64) for _ in Standings._fields))
+
+    def count(part: slice, _: None) -> None:
+        columns = (column[part] for column in out)
+        _count(scores, row[part], answer[part], known_ptr, known, *columns)
+
+    num_threads = num_threads or default_threads()
+    # More parts than threads, so that all end together.
+    num_parts = max(1, min(len(row), 4 * num_threads if num_threads > 1 else 1))
+    bounds = np.linspace(0, len(row), num_parts + 1).astype(int).tolist()
+    parts = [slice(a, b) for a, b in zip(bounds[:-1], bounds[1:])]
+    for _ in run_all(count, parts, lambda: None, num_threads):
+        pass
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _count(scores, row, answer, known_ptr, known, better, ties, num_candidates):
+    num_entities = scores.shape[1]
+    for i in range(len(row)):
+        of_query = scores[row[i]]
+        own = of_query[answer[i]]
+        # Counting all and taking the known ones back keeps this loop free of
+        # branches, which makes it several times faster.
+        above, equal = 0, 0
+        for j in range(num_entities):
+            above += of_query[j] > own
+            equal += of_query[j] == own
+        removed = 0
+        for k in range(known_ptr[row[i]], known_ptr[row[i] + 1]):
+            if known[k] != answer[i]:
+                above -= of_query[known[k]] > own
+                equal -= of_query[known[k]] == own
+                removed += 1
+        better[i] = above
+        ties[i] = equal - 1  # the answer ties with itself
+        num_candidates[i] = num_entities - removed

@@ -1,0 +1,147 @@
+"""Path and difference features added to rows of scores, and their gradients."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from kblrn_pyg.kernels.walking import reach
+
+
+class Differences(NamedTuple):
+    r"""The numerical features of all relations, and the numbers behind them.
+
+    Args:
+        ptr: Where the features of each relation begin.
+        attribute: The attribute of each feature.
+        value: The number of each entity and attribute, NaN where unknown.
+        known_ptr: Where the entities with a number begin, for each attribute.
+        known: These entities.
+        use_sign: Whether the activation is the sign instead of an RBF.
+    """
+
+    ptr: np.ndarray
+    attribute: np.ndarray
+    value: np.ndarray
+    known_ptr: np.ndarray
+    known: np.ndarray
+    use_sign: bool
+
+
+@njit(cache=True, nogil=True)
+def activation(difference, centre, width, use_sign):
+    """The radial basis function of a difference, or its sign."""
+    if use_sign:
+        return np.sign(difference)
+    z = (difference - centre) / width
+    return math.exp(-z * z)
+
+
+@njit(cache=True, nogil=True)
+def add_paths(adjacency, bodies, choices, entity, rel, weight, scores, stamp, out):
+    """Adds the weight of every body that holds to the score of its candidate."""
+    serial = 0
+    for q in range(len(entity)):
+        for rule in range(bodies.ptr[rel[q]], bodies.ptr[rel[q] + 1]):
+            serial += 1
+            count = reach(
+                adjacency,
+                bodies.first[rule],
+                bodies.second[rule],
+                bodies.parallel[rule],
+                entity[q],
+                choices,
+                serial,
+                stamp,
+                out,
+            )
+            for i in range(count):
+                scores[q, out[i]] += weight[rule]
+
+
+@njit(cache=True, nogil=True)
+def path_gradient(
+    adjacency, bodies, choices, entity, rel, grad, weight_grad, stamp, out
+):
+    """Adds the gradient of every weight, given that of the scores."""
+    serial = 0
+    for q in range(len(entity)):
+        for rule in range(bodies.ptr[rel[q]], bodies.ptr[rel[q] + 1]):
+            serial += 1
+            count = reach(
+                adjacency,
+                bodies.first[rule],
+                bodies.second[rule],
+                bodies.parallel[rule],
+                entity[q],
+                choices,
+                serial,
+                stamp,
+                out,
+            )
+            total = 0.0
+            for i in range(count):
+                total += grad[q, out[i]]
+            weight_grad[rule] += total
+
+
+@njit(cache=True, nogil=True)
+def add_differences(features, sign, entity, rel, weight, centre, width, scores):
+    """Adds weight times activation for every number that a candidate has.
+
+    ``sign`` is 1 if the entities are heads, -1 if they are tails.
+    """
+    value, known_ptr = features.value, features.known_ptr
+    for q in range(len(entity)):
+        for i in range(features.ptr[rel[q]], features.ptr[rel[q] + 1]):
+            attribute = features.attribute[i]
+            own = value[entity[q], attribute]
+            if math.isnan(own):
+                continue
+            for k in range(known_ptr[attribute], known_ptr[attribute + 1]):
+                candidate = features.known[k]
+                difference = sign * (own - value[candidate, attribute])
+                scores[q, candidate] += weight[i] * activation(
+                    difference, centre[i], width[i], features.use_sign
+                )
+
+
+@njit(cache=True, nogil=True)
+def difference_gradient(
+    features, sign, entity, rel, weight, centre, width, grad, grads
+):
+    """Adds the gradients of weights, centres and widths to the rows of ``grads``."""
+    value, known_ptr = features.value, features.known_ptr
+    for q in range(len(entity)):
+        for i in range(features.ptr[rel[q]], features.ptr[rel[q] + 1]):
+            attribute = features.attribute[i]
+            own = value[entity[q], attribute]
+            if math.isnan(own):
+                continue
+            for k in range(known_ptr[attribute], known_ptr[attribute + 1]):
+                candidate = features.known[k]
+                difference = sign * (own - value[candidate, attribute])
+                add_difference_gradient(
+                    features.use_sign,
+                    difference,
+                    weight[i],
+                    centre[i],
+                    width[i],
+                    grad[q, candidate],
+                    grads,
+                    i,
+                )
+
+
+@njit(cache=True, nogil=True)
+def add_difference_gradient(
+    use_sign, difference, weight, centre, width, grad, grads, i
+):
+    """Adds the gradients of one activation to column ``i``."""
+    phi = activation(difference, centre, width, use_sign)
+    grads[0, i] += grad * phi
+    if not use_sign:
+        off = (difference - centre) / width
+        grads[1, i] += grad * weight * phi * 2 * off / width
+        grads[2, i] += grad * weight * phi * 2 * off * off / width

@@ -1,0 +1,151 @@
+"""Mini-batches of triples, or of the queries that they answer."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+
+
+class _Rows(Dataset):
+    """Gives a whole batch at once, instead of collating it from single rows."""
+
+    def __init__(self, *columns: Tensor) -> None:
+        self.columns = columns
+
+    def __len__(self) -> int:
+        return self.columns[0].numel()
+
+    def __getitems__(self, index: list[int]) -> tuple[Tensor, ...]:
+        rows = torch.tensor(index, dtype=torch.long)
+        return tuple(column[rows] for column in self.columns)
+
+
+def _as_it_is(batch: Any) -> Any:
+    return batch
+
+
+class TripleLoader(DataLoader):
+    r"""A mini-batch loader of triples of all relations, as PyG's
+    :class:`~torch_geometric.nn.kge.loader.KGTripletLoader`.
+
+    Args:
+        head_index (torch.Tensor): The head indices.
+        rel_type (torch.Tensor): The relation types.
+        tail_index (torch.Tensor): The tail indices.
+        **kwargs (optional): Additional arguments of
+            :class:`torch.utils.data.DataLoader`, such as :obj:`batch_size`,
+            :obj:`shuffle`, :obj:`generator` or :obj:`num_workers`.
+    """
+
+    def __init__(
+        self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor, **kwargs: Any
+    ) -> None:
+        rows = _Rows(head_index, rel_type, tail_index)
+        super().__init__(rows, collate_fn=_as_it_is, **kwargs)
+
+
+class _Queries(Dataset):
+    """Gives the triples that answer some of the distinct queries of one side."""
+
+    def __init__(
+        self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
+    ) -> None:
+        self.sides = [
+            _by_query(head_index, rel_type, (head_index, rel_type, tail_index)),
+            _by_query(tail_index, rel_type, (head_index, rel_type, tail_index)),
+        ]
+        self.sizes = [ptr.numel() - 1 for ptr, _ in self.sides]
+
+    def __len__(self) -> int:
+        return sum(self.sizes)
+
+    def __getitems__(self, index: list[int]) -> tuple[Tensor, Tensor, Tensor, str]:
+        query = torch.tensor(index, dtype=torch.long)
+        side = int(query[0] >= self.sizes[0])
+        query = query - side * self.sizes[0]
+        ptr, triples = self.sides[side]
+        counts = ptr[query + 1] - ptr[query]
+        begin = (ptr[query] - (counts.cumsum(0) - counts)).repeat_interleave(counts)
+        rows = begin + torch.arange(begin.numel())
+        head_index, rel_type, tail_index = triples[:, rows]
+        return head_index, rel_type, tail_index, ("tail", "head")[side]
+
+
+def _by_query(
+    entity: Tensor, rel_type: Tensor, triples: tuple[Tensor, ...]
+) -> tuple[Tensor, Tensor]:
+    """Orders triples by their (entity, relation), and says where each begins."""
+    key = rel_type * (int(entity.max()) + 1 if entity.numel() else 1) + entity
+    order = torch.argsort(key, stable=True)
+    _, counts = torch.unique_consecutive(key[order], return_counts=True)
+    ptr = torch.cat([torch.zeros(1, dtype=torch.long), counts.cumsum(0)])
+    return ptr, torch.stack(triples)[:, order]
+
+
+class _OneSideBatches:
+    """Batches of query numbers, each of one side only, in random order."""
+
+    def __init__(
+        self,
+        sizes: list[int],
+        batch_size: int,
+        shuffle: bool,
+        generator: torch.Generator | None,
+    ) -> None:
+        self.sizes, self.batch_size = sizes, batch_size
+        self.shuffle, self.generator = shuffle, generator
+
+    def __len__(self) -> int:
+        return sum(-(-size // self.batch_size) for size in self.sizes)
+
+    def __iter__(self) -> Any:
+        batches, first = [], 0
+        for size in self.sizes:
+            order = torch.arange(size)
+            if self.shuffle:
+                order = torch.randperm(size, generator=self.generator)
+            batches += (first + order).split(self.batch_size)
+            first += size
+        places = torch.arange(len(batches))
+        if self.shuffle:
+            places = torch.randperm(len(batches), generator=self.generator)
+        for place in places.tolist():
+            yield batches[place].tolist()
+
+
+class QueryLoader(DataLoader):
+    r"""A mini-batch loader of distinct queries with all of their answers.
+
+    A batch is :obj:`(head_index, rel_type, tail_index, side)`: the triples that
+    answer :obj:`batch_size` queries :obj:`(h, r, ?)`, if :obj:`side` is
+    :obj:`"tail"`, or :obj:`(?, r, t)`, if it is :obj:`"head"`. Triples of one
+    query stand together, so that its candidates are scored once.
+
+    Args:
+        head_index (torch.Tensor): The head indices.
+        rel_type (torch.Tensor): The relation types.
+        tail_index (torch.Tensor): The tail indices.
+        batch_size (int, optional): The number of queries in a batch.
+            (default: :obj:`512`)
+        shuffle (bool, optional): Whether to shuffle queries and batches.
+            (default: :obj:`True`)
+        generator (torch.Generator, optional): What the order is drawn from.
+            (default: :obj:`None`)
+        **kwargs (optional): Additional arguments of
+            :class:`torch.utils.data.DataLoader`.
+    """
+
+    def __init__(
+        self,
+        head_index: Tensor,
+        rel_type: Tensor,
+        tail_index: Tensor,
+        batch_size: int = 512,
+        shuffle: bool = True,
+        generator: torch.Generator | None = None,
+        **kwargs: Any,
+    ) -> None:
+        queries = _Queries(head_index, rel_type, tail_index)
+        batches = _OneSideBatches(queries.sizes, batch_size, shuffle, generator)
+        super().__init__(queries, batch_sampler=batches, collate_fn=_as_it_is, **kwargs)

@@ -1,0 +1,35 @@
+"""Stand-ins for experts that a model lacks, so that kernels have one form."""
+
+from functools import lru_cache
+
+import numpy as np
+import torch
+from torch_geometric.data import HeteroData
+
+from kblrn_pyg.kernels.scoring import Differences
+from kblrn_pyg.rules import PathFeatures, RuleSet
+
+
+@lru_cache(maxsize=8)
+def no_paths(num_nodes: int, num_relations: int) -> PathFeatures:
+    """Returns path features without facts and rules."""
+    relations = [str(r) for r in range(num_relations)]
+    data = HeteroData()
+    data["entity"].num_nodes = num_nodes
+    empty = torch.empty(2, 0, dtype=torch.long)
+    for relation in relations:
+        data["entity", relation, "entity"].edge_index = empty
+    return PathFeatures(data, RuleSet.build(relations, head=[], steps=[]))
+
+
+@lru_cache(maxsize=8)
+def no_differences(num_nodes: int, num_relations: int) -> Differences:
+    """Returns numerical features of no relation."""
+    return Differences(
+        np.zeros(num_relations + 1, np.int64),
+        np.empty(0, np.int64),
+        np.empty((num_nodes, 0)),
+        np.zeros(1, np.int64),
+        np.empty(0, np.int64),
+        False,
+    )

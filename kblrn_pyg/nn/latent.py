@@ -1,0 +1,152 @@
+"""The latent expert: embeddings."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.nn import Module, ModuleList
+from torch_geometric.nn.kge import KGEModel
+
+from kblrn_pyg.nn import scorers
+
+
+class LatentExpert(Module):
+    r"""Scores a triple by embeddings of its entities and its relation, by
+    default as DistMult does:
+
+    .. math::
+        \log f_{(r, L)}(h, r, t) = (\mathbf{e}_h * \mathbf{e}_t) \cdot
+        \mathbf{w}^r
+
+    Several scorers at once add up, each with embeddings of its own.
+
+    Args:
+        num_nodes (int): The number of entities.
+        num_relations (int): The number of relations.
+        hidden_channels (int): The embedding size.
+        scorer (str or KGEModel or list, optional): :obj:`"distmult"`,
+            :obj:`"complex"`, :obj:`"transe"` or :obj:`"rotate"`, one of PyG's
+            models of these names, or several of them.
+            (default: :obj:`"distmult"`)
+        dropout (float, optional): The part of a query's entries that training
+            sets to zero. (default: :obj:`0.0`)
+        n3 (float, optional): The weight of the nuclear 3-norm penalty.
+            (default: :obj:`0.0`)
+        l2 (float, optional): The weight of the squared 2-norm penalty.
+            (default: :obj:`0.0`)
+    """
+
+    def __init__(
+        self,
+        num_nodes: int,
+        num_relations: int,
+        hidden_channels: int,
+        scorer: str | KGEModel | Sequence[str | KGEModel] = "distmult",
+        dropout: float = 0.0,
+        n3: float = 0.0,
+        l2: float = 0.0,
+    ) -> None:
+        super().__init__()
+        several = [scorer] if isinstance(scorer, str | KGEModel) else list(scorer)
+        if not several:
+            raise ValueError("'scorer' must name at least one scorer (got none)")
+        self.scorers = ModuleList(
+            scorers.make_scorer(one, num_nodes, num_relations, hidden_channels)
+            for one in several
+        )
+        self.dropout, self.n3, self.l2 = dropout, n3, l2
+
+    def reset_parameters(self) -> None:
+        """Draws all embeddings anew."""
+        for scorer in self._kges():
+            scorer.reset_parameters()
+
+    @property
+    def is_dot(self) -> bool:
+        """Whether all scorers multiply a query with a table of candidates."""
+        return all(scorers.is_dot(scorer) for scorer in self.scorers)
+
+    def forward(
+        self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
+    ) -> Tensor:
+        """Scores triples; a tail index of two dimensions gives as many scores."""
+        total = torch.zeros((), device=self.device)
+        for scorer in self.scorers:
+            query = self._drop(scorers.tail_query(scorer, head_index, rel_type))
+            if tail_index.dim() > head_index.dim():
+                query = query.unsqueeze(-2)
+            rows = scorers.table(scorer)[tail_index]
+            total = total + scorers.compare(scorer, query, rows)
+        return total
+
+    def score_tails(self, head_index: Tensor, rel_type: Tensor) -> Tensor:
+        """Scores all tails of each query."""
+        return self._score_all(self.tail_queries(head_index, rel_type))
+
+    def score_heads(self, rel_type: Tensor, tail_index: Tensor) -> Tensor:
+        """Scores all heads of each query."""
+        return self._score_all(self.head_queries(rel_type, tail_index))
+
+    def tail_queries(self, head_index: Tensor, rel_type: Tensor) -> list[Tensor]:
+        """Returns what tails are compared with, for each scorer."""
+        return [
+            self._drop(scorers.tail_query(scorer, head_index, rel_type))
+            for scorer in self.scorers
+        ]
+
+    def head_queries(self, rel_type: Tensor, tail_index: Tensor) -> list[Tensor]:
+        """Returns what heads are compared with, for each scorer."""
+        return [
+            self._drop(scorers.head_query(scorer, rel_type, tail_index))
+            for scorer in self.scorers
+        ]
+
+    def tables(self) -> list[Tensor]:
+        """Returns a row for every candidate, for each scorer."""
+        return [scorers.table(scorer) for scorer in self.scorers]
+
+    def score_candidates(self, queries: list[Tensor], candidates: Tensor) -> Tensor:
+        """Scores some candidates of each query."""
+        total = torch.zeros((), device=self.device)
+        for scorer, query in zip(self.scorers, queries):
+            rows = scorers.table(scorer)[candidates]
+            total = total + scorers.compare(scorer, query.unsqueeze(-2), rows)
+        return total
+
+    def penalty(
+        self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
+    ) -> Tensor:
+        """Returns the penalties of the embeddings of a batch, per triple."""
+        total = torch.zeros((), device=self.device)
+        for power, weight in ((3, self.n3), (2, self.l2)):
+            if weight == 0:
+                continue
+            for scorer in self._kges():
+                parts = (
+                    scorers.table(scorer)[head_index],
+                    scorers.table(scorer)[tail_index],
+                    scorer.rel_emb(rel_type),
+                )
+                norms = sum(part.abs().pow(power).sum() for part in parts)
+                total = total + weight * norms / max(head_index.numel(), 1)
+        return total
+
+    @property
+    def device(self) -> torch.device:
+        """Where the embeddings are."""
+        return self._kges()[0].node_emb.weight.device
+
+    def _kges(self) -> list[Any]:
+        return list(self.scorers)
+
+    def _score_all(self, queries: list[Tensor]) -> Tensor:
+        parts = [
+            scorers.compare_all(scorer, query, scorers.table(scorer))
+            for scorer, query in zip(self.scorers, queries)
+        ]
+        return sum(parts[1:], start=parts[0])
+
+    def _drop(self, query: Tensor) -> Tensor:
+        return F.dropout(query, self.dropout, self.training)

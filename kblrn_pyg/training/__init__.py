@@ -1,0 +1,27 @@
+"""Learning weights, stopping in time, and continuing bit for bit."""
+
+from kblrn_pyg.training.checkpoint import (
+    Checkpoint,
+    load_checkpoint,
+    save_checkpoint,
+)
+from kblrn_pyg.training.fit import FitResult, fit
+from kblrn_pyg.training.process import Interrupted, Process, seed_all, set_threads
+from kblrn_pyg.training.run import Run
+from kblrn_pyg.training.stopping import EarlyStopping
+from kblrn_pyg.training.trainable import Trainable
+
+__all__ = [
+    "Checkpoint",
+    "EarlyStopping",
+    "FitResult",
+    "Interrupted",
+    "Process",
+    "Run",
+    "Trainable",
+    "fit",
+    "load_checkpoint",
+    "save_checkpoint",
+    "seed_all",
+    "set_threads",
+]

@@ -1,0 +1,37 @@
+"""What can be trained."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from torch import Tensor
+
+from kblrn_pyg.evaluation import Scorer
+
+
+class Trainable(Scorer, Protocol):
+    r"""What :meth:`fit` needs of a model.
+
+    Its random numbers must be those of torch, NumPy or Python that everyone
+    shares, or else it cannot be continued bit for bit.
+    """
+
+    @property
+    def loss(self) -> Callable[..., Tensor]:
+        """Takes a batch of the loader and returns its mean loss."""
+
+    @property
+    def loader(self) -> Callable[..., Any]:
+        """Makes a :class:`~torch.utils.data.DataLoader` of triples."""
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The settings of the model, plain values by name."""
+
+    def fingerprint(self) -> str:
+        """Tells apart models whose weights do not fit each other."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """The weights."""
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> Any:
+        """Takes weights."""

@@ -1,0 +1,608 @@
+"""Ranks equal those of a naive twin, figures those computed by hand."""
+
+import importlib
+import itertools
+import json
+import math
+import random
+from fractions import Fraction
+
+import naive
+import numpy as np
+import pytest
+import torch
+from test_mining import as_kb
+from torch import nn
+
+from kblrn_pyg.data import DataError, ask
+from kblrn_pyg.evaluation import (
+    Metrics,
+    RankTable,
+    Report,
+    auc_pr,
+    evaluate,
+    query_auc,
+    to_json,
+    to_markdown,
+)
+from kblrn_pyg.evaluation.ranks import HEAD, TAIL
+from kblrn_pyg.kernels.ranking import rank_answers
+
+# The function of that name hides the module.
+EVALUATE = importlib.import_module("kblrn_pyg.evaluation.evaluate")
+NUM_KBS = 120
+
+
+class TableModel(nn.Module):
+    """Looks its scores up: ``tails[r, h, t]`` and ``heads[r, t, h]`` differ."""
+
+    def __init__(self, tails, heads):
+        super().__init__()
+        self.register_parameter("tails", nn.Parameter(tails))
+        self.register_parameter("heads", nn.Parameter(heads))
+        self.num_relations, self.num_nodes, _ = tails.shape
+        self.calls = []
+
+    def score_tails(self, head_index, rel_type):
+        self.note(TAIL, head_index, rel_type)
+        return self.tails[rel_type, head_index]
+
+    def score_heads(self, rel_type, tail_index):
+        self.note(HEAD, tail_index, rel_type)
+        return self.heads[rel_type, tail_index]
+
+    def note(self, side, given, rel_type):
+        assert given.dtype == rel_type.dtype == torch.long
+        assert not self.training
+        assert not torch.is_grad_enabled()
+        self.calls.append([(side, *q) for q in zip(rel_type.tolist(), given.tolist())])
+
+
+def table_model(num_nodes, num_relations, rng, dtype=torch.float32, num_scores=4):
+    """Few distinct scores, so that there are many ties; 0 for continuous ones."""
+    shape = (2, num_relations, num_nodes, num_nodes)
+    generator = np.random.default_rng(rng.randrange(2**32))
+    if num_scores:
+        scores = generator.integers(num_scores, size=shape) / 8 - 0.25
+    else:
+        scores = generator.normal(size=shape)
+    return TableModel(*torch.from_numpy(scores).to(dtype))
+
+
+def constant_model(num_nodes, num_relations):
+    return TableModel(*torch.full((2, num_relations, num_nodes, num_nodes), 0.5))
+
+
+def columns(triples):
+    flat = torch.tensor(triples, dtype=torch.long).reshape(-1, 3).t()
+    return tuple(column.contiguous() for column in flat)
+
+
+def split_kb(triples, num_entities, num_relations, rng):
+    """Known, validation and test triples; some are in more than one of them."""
+    parts = [[triple for triple in triples if rng.random() < 0.5] for _ in range(3)]
+    known, valid, test = parts
+    train = as_kb(known, num_entities, num_relations)
+    return parts, train, ask(train, columns(valid)), ask(train, columns(test))
+
+
+def naive_rows(model, asked, known):
+    """(relation, side, head, tail) -> (rank, candidates, answers), one by one."""
+    known, rows = {tuple(triple) for triple in known}, {}
+    for (h, r, t), side in itertools.product(asked, (HEAD, TAIL)):
+        if side == TAIL:
+            scores, true = model.tails[r, h].tolist(), t
+            answers = {e for e in range(len(scores)) if (h, r, e) in known}
+        else:
+            scores, true = model.heads[r, t].tolist(), h
+            answers = {e for e in range(len(scores)) if (e, r, t) in known}
+        rank, num_candidates = Fraction(1), 1
+        for entity, score in enumerate(scores):
+            if entity == true or entity in answers:
+                continue
+            num_candidates += 1
+            if score > scores[true]:
+                rank += 1
+            elif score == scores[true]:
+                rank += Fraction(1, 2)
+        rows[r, side, h, t] = (rank, num_candidates, len(answers))
+    return rows
+
+
+def as_rows(table):
+    keys = zip(
+        *(c.tolist() for c in (table.relation, table.side, table.head, table.tail))
+    )
+    values = zip(
+        table.rank.tolist(), table.num_candidates.tolist(), table.num_answers.tolist()
+    )
+    return list(zip(keys, values))
+
+
+@pytest.fixture(params=range(NUM_KBS))
+def case(request):
+    rng = random.Random(request.param)
+    kb = naive.random_kb(rng)
+    dtype = [torch.float32, torch.float64, torch.float16][request.param % 3]
+    model = table_model(*kb[1:], rng, dtype, num_scores=rng.choice([0, 2, 4]))
+    return rng, model, *split_kb(*kb, rng)
+
+
+def test_ranks_equal_those_of_the_naive_twin(case):
+    rng, model, (known, valid, test), _, valid_kb, test_kb = case
+    table = evaluate(
+        model, test_kb, [valid_kb], batch_size=rng.choice([None, 1, 2, 3, 1000])
+    )
+    expected = naive_rows(model, test, known + valid + test)
+    assert len(table) == 2 * len(test)
+    assert table.side.tolist() == [HEAD] * len(test) + [TAIL] * len(test)
+    for key, row in as_rows(table):
+        assert row == expected[key]
+    assert {key for key, _ in as_rows(table)} == set(expected)
+
+
+def test_filter_is_what_it_is_given(case):
+    _, model, (known, valid, test), train, valid_kb, test_kb = case
+    expected = naive_rows(model, test, known + test)
+    assert all(row == expected[key] for key, row in as_rows(evaluate(model, test_kb)))
+    expected = naive_rows(model, known, known + valid + test)
+    table = evaluate(model, train, (kb for kb in (valid_kb, test_kb)))
+    assert all(row == expected[key] for key, row in as_rows(table))
+
+
+def test_the_cases_contain_what_they_should():
+    """Ties, several answers, unseen entities, repeated and no triples."""
+    found = dict.fromkeys(["tie", "many", "unseen", "twice", "none"], 0)
+    for seed in range(NUM_KBS):
+        rng = random.Random(seed)
+        kb = naive.random_kb(rng)
+        model = table_model(*kb[1:], rng, num_scores=rng.choice([0, 2, 4]))
+        (known, _, test), _, _, test_kb = split_kb(*kb, rng)
+        table = evaluate(model, test_kb)
+        found["tie"] += bool((table.rank % 1 == 0.5).any())
+        found["many"] += bool((table.num_answers > 1).any())
+        seen = {e for h, _, t in known for e in (h, t)}
+        found["unseen"] += any(h not in seen for h, _, _ in test)
+        found["twice"] += len(set(test)) < len(test)
+        found["none"] += len(test) == 0
+    assert min(found.values()) >= 3, found
+
+
+def test_each_query_is_scored_once_and_in_chunks():
+    test = [(0, 0, 1), (0, 0, 2), (0, 0, 3), (4, 1, 3), (4, 0, 3), (0, 0, 1)]
+    kb = ask(as_kb([], 5, 2), columns(test))
+    model = table_model(5, 2, random.Random(0))
+    evaluate(model, kb, batch_size=2)
+    assert all(1 <= len(call) <= 2 for call in model.calls)
+    asked = [query for call in model.calls for query in call]
+    assert len(asked) == len(set(asked))
+    expected = {(TAIL, r, h) for h, r, _ in test} | {(HEAD, r, t) for _, r, t in test}
+    assert set(asked) == expected
+
+
+def test_chunk_size_changes_nothing():
+    rng = random.Random(5)
+    test = [(rng.randrange(30), rng.randrange(3), rng.randrange(30)) for _ in range(99)]
+    kb = ask(as_kb(test[:40], 30, 3), columns(test))
+    model = table_model(30, 3, rng)
+    whole = evaluate(model, kb)
+    assert len(model.calls) == 2
+    for batch_size in (1, 7, 64):
+        table = evaluate(model, kb, batch_size=batch_size)
+        for name, column in whole.to_dict().items():
+            assert np.array_equal(column, table.to_dict()[name]), name
+
+
+def test_chunks_respect_a_byte_budget(monkeypatch):
+    test = [(h, 0, h) for h in range(20)]
+    kb, model = as_kb(test, 20, 1), constant_model(20, 1)
+    monkeypatch.setattr(EVALUATE, "_BYTES", 3 * 20 * 16 + 5)
+    evaluate(model, kb)
+    assert max(len(call) for call in model.calls) == 3
+    monkeypatch.setattr(EVALUATE, "_BYTES", 10)
+    model.calls.clear()
+    evaluate(model, kb)
+    assert [len(call) for call in model.calls] == [1] * 40
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_training_mode_is_restored(training):
+    kb, model = as_kb([(0, 0, 1)], 3, 1), constant_model(3, 1).train(training)
+    evaluate(model, kb)
+    assert model.training == training
+    query_auc(model, kb, 0, head=0, answers=[1])
+    assert model.training == training
+    model.score_heads = None
+    with pytest.raises(TypeError):
+        evaluate(model, kb)
+    assert model.training == training
+
+
+def test_constant_model_ranks_in_the_middle():
+    """Every (h, r, ?) and (?, r, t) has one answer: nothing is filtered."""
+    n = 9
+    kb = as_kb([(h, r, (h + r) % n) for h in range(n) for r in range(2)], n, 2)
+    table = evaluate(constant_model(n, 2), kb)
+    metrics = table.metrics()
+    assert metrics.count == 36
+    assert metrics.mr == (n + 1) / 2
+    assert metrics.mrr == pytest.approx(2 / (n + 1))
+    assert metrics.amr == 1
+    assert (metrics.hits_at_3, metrics.hits_at_5) == (0, 1)
+    assert set(table.num_answers) == {1}
+
+
+def test_constant_model_with_filter(case):
+    _, model, _, _, valid_kb, test_kb = case
+    constant = constant_model(model.num_nodes, model.num_relations)
+    table = evaluate(constant, test_kb, [valid_kb])
+    assert table.rank.tolist() == ((table.num_candidates + 1) / 2).tolist()
+    assert (table.num_candidates + table.num_answers == model.num_nodes + 1).all()
+    if len(table):
+        mean = np.mean([(c + 1) / 2 for c in table.num_candidates.tolist()])
+        assert table.metrics().mr == pytest.approx(mean)
+        assert table.metrics().amr == pytest.approx(1)
+
+
+def test_one_relation_alone():
+    rng = random.Random(11)
+    test = [(rng.randrange(8), rng.randrange(3), rng.randrange(8)) for _ in range(30)]
+    kb, model = as_kb(test, 8, 3), table_model(8, 3, rng)
+    whole = evaluate(model, kb)
+    model.calls.clear()
+    table = evaluate(model, kb, relations=["r2", 0])
+    assert {r for call in model.calls for _, r, _ in call} == {0, 2}
+    assert as_rows(table) == as_rows(whole.select(relations=[0, 2]))
+    assert 0 < len(table) < len(whole)
+    with pytest.raises(DataError, match="unknown relation 'r7'"):
+        evaluate(model, kb, relations=["r7"])
+    with pytest.raises(ValueError, match=r"'relations' must lie in 0 to 2 \(got 3\)"):
+        evaluate(model, kb, relations=[3])
+    with pytest.raises(ValueError, match="'relations' must be a list"):
+        evaluate(model, kb, relations="r2")
+
+
+def test_one_and_many():
+    # (0, r0, ?) has three answers over the splits, (?, r0, 1) and (?, r0, 2) one.
+    train = as_kb([(0, 0, 1)], 5, 1)
+    valid, test = ask(train, columns([(0, 0, 2)])), ask(train, columns([(0, 0, 3)]))
+    table = evaluate(constant_model(5, 1), test, [valid])
+    assert table.num_answers.tolist() == [1, 3]
+    assert table.num_candidates.tolist() == [5, 3]
+    assert table.select(answers="one").side.tolist() == [HEAD]
+    assert table.select(answers="many").side.tolist() == [TAIL]
+    assert table.select(side="tail", answers="one").rank.tolist() == []
+    assert table.metrics(table.mask(side="tail")).mr == 2
+    with pytest.raises(ValueError, match="'answers' must be 'one' or 'many'"):
+        table.select(answers="ONE")
+    with pytest.raises(ValueError, match="'side' must be 'head' or 'tail'"):
+        table.select(side=0)
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf])
+def test_infinite_scores_are_numbers(value):
+    kb, model = as_kb([(0, 0, 1)], 4, 1), constant_model(4, 1)
+    model.tails.data[0, 0, [1, 2]] = value
+    table = evaluate(model, kb).select(side="tail")
+    assert table.rank.tolist() == [1.5 if value > 0 else 3.5]
+
+
+def test_nan_scores_are_refused():
+    kb, model = as_kb([(0, 0, 1), (2, 0, 3)], 4, 1), constant_model(4, 1).double()
+    model.heads.data[0, 0, 3] = math.nan  # nobody asks for it
+    evaluate(model, kb)
+    model.tails.data[0, 2, 0] = math.nan
+    with pytest.raises(ValueError, match=r"must be numbers \(got NaN: \(2, r0, \?\)\)"):
+        evaluate(model, kb, batch_size=1)
+    with pytest.raises(ValueError, match=r"\(2, r0, \?\)"):
+        query_auc(model, kb, 0, head=2, answers=[1])
+    model.heads.data[0, 3, 3] = math.nan
+    with pytest.raises(ValueError, match=r"\(\?, r0, 3\)"):
+        evaluate(model, kb)
+
+
+def test_what_does_not_fit_is_refused():
+    kb = as_kb([(0, 0, 1)], 4, 1)
+    with pytest.raises(ValueError, match=r"'model' must be over .* \(got \(5, 1\)\)"):
+        evaluate(constant_model(5, 1), kb)
+    with pytest.raises(ValueError, match="'model' must be over"):
+        evaluate(constant_model(4, 2), kb)
+    model = constant_model(4, 1)
+    with pytest.raises(ValueError, match="'filter_with' must be over"):
+        evaluate(model, kb, [as_kb([], 5, 1)])
+    with pytest.raises(ValueError, match="'filter_with' must be over"):
+        evaluate(model, kb, [as_kb([], 4, 2)])
+    with pytest.raises(ValueError, match="'filter_with' must be a list"):
+        evaluate(model, kb, kb)
+    with pytest.raises(ValueError, match=r"'batch_size' must be positive \(got 0\)"):
+        evaluate(model, kb, batch_size=0)
+    with pytest.raises(DataError, match="must lie in 0 to 3"):
+        evaluate(model, ask(kb, columns([(0, 0, 4)])))
+    model.score_heads = lambda rel_type, tail_index: torch.zeros(1, 3)
+    with pytest.raises(
+        ValueError, match=r"must have the shape \[1, 4\] \(got \[1, 3\]\)"
+    ):
+        evaluate(model, kb)
+
+
+def test_progress_bar(capsys):
+    kb, model = as_kb([(0, 0, 1), (0, 0, 2)], 4, 1), constant_model(4, 1)
+    evaluate(model, kb, progress=True)
+    assert "3/3" in capsys.readouterr().err
+    evaluate(model, kb)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("num_threads", [1, 2, 5])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_kernel(num_threads, dtype):
+    scores = np.array([[3, 1, 2, 2, 2], [0, 0, 0, 0, 0]], dtype)
+    known_ptr, known = np.array([0, 3, 4]), np.array([4, 0, 2, 1])
+    row, answer = np.array([0, 0, 1, 1, 0]), np.array([2, 1, 0, 1, 0])
+    found = rank_answers(scores, row, answer, known_ptr, known, num_threads)
+    assert found.better.tolist() == [0, 1, 0, 0, 0]
+    assert found.ties.tolist() == [1, 0, 3, 4, 0]
+    assert found.num_candidates.tolist() == [3, 2, 4, 5, 3]
+
+
+def test_kernel_without_answers():
+    no_ids = np.empty(0, np.int64)
+    found = rank_answers(np.zeros((1, 2)), no_ids, no_ids, np.zeros(2, int), no_ids)
+    assert [len(column) for column in found] == [0, 0, 0]
+
+
+# ---------------------------------------------------------------------------
+# Metrics
+# ---------------------------------------------------------------------------
+
+
+def test_metrics_by_hand():
+    metrics = Metrics.of([1, 1.5, 3, 5, 10.5, 20], [9, 9, 19, 19, 39, 39])
+    assert metrics.count == 6
+    assert metrics.mr == pytest.approx(41 / 6)
+    assert metrics.mrr == pytest.approx(
+        (1 + 2 / 3 + 1 / 3 + 1 / 5 + 2 / 21 + 1 / 20) / 6
+    )
+    assert metrics.hits_at_1 == pytest.approx(1 / 6)
+    assert metrics.hits_at_3 == pytest.approx(3 / 6)
+    assert metrics.hits_at_5 == pytest.approx(4 / 6)
+    assert metrics.hits_at_10 == pytest.approx(4 / 6)
+    assert metrics.amr == pytest.approx((41 / 6) / ((5 + 5 + 10 + 10 + 20 + 20) / 6))
+    names = ["count", "mr", "mrr", "hits@1", "hits@3", "hits@5", "hits@10", "amr"]
+    assert list(metrics.to_dict()) == names
+    assert metrics.to_dict()["hits@3"] == metrics.hits_at_3
+
+
+def test_metrics_of_nothing():
+    metrics = Metrics.of([], [])
+    assert metrics.count == 0
+    assert math.isnan(metrics.mr)
+    figures = metrics.to_dict()
+    assert figures.pop("count") == 0
+    assert set(figures.values()) == {None}
+    with pytest.raises(ValueError, match="must be of one length"):
+        Metrics.of([1, 2], [3])
+
+
+def naive_auc_pr(scores, is_answer):
+    """Takes, threshold by threshold, all items that reach it."""
+    area, recall_before = Fraction(0), Fraction(0)
+    for threshold in sorted(set(scores), reverse=True):
+        taken = [hit for s, hit in zip(scores, is_answer) if s >= threshold]
+        recall = Fraction(sum(taken), sum(is_answer))
+        area += (recall - recall_before) * Fraction(sum(taken), len(taken))
+        recall_before = recall
+    return area
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_auc_pr_equals_a_threshold_sweep(seed):
+    rng = random.Random(seed)
+    size = rng.randint(1, 30)
+    scores = [rng.randrange(-5, rng.choice([-3, 5, 1000])) for _ in range(size)]
+    is_answer = [rng.random() < 0.4 for _ in range(size - 1)] + [True]
+    expected = pytest.approx(float(naive_auc_pr(scores, is_answer)))
+    assert auc_pr(scores, is_answer) == expected
+    assert auc_pr(np.array(scores, np.float32) / 4, is_answer) == expected
+
+
+def test_auc_pr_by_hand():
+    assert auc_pr([4, 3, 2, 1], [1, 1, 0, 0]) == 1
+    assert auc_pr([4, 3, 2, 1], [0, 0, 0, 1]) == 0.25
+    assert (
+        auc_pr([1, 1, 1, 1], [1, 0, 0, 0]) == auc_pr([1, 1, 1, 1], [0, 0, 1, 0]) == 0.25
+    )
+    assert auc_pr([2, 1, 1], [0, 1, 0]) == pytest.approx(1 / 3)
+    with pytest.raises(ValueError, match="at least one answer"):
+        auc_pr([1, 2], [False, False])
+    with pytest.raises(ValueError, match="got NaN"):
+        auc_pr([1, math.nan], [True, False])
+    with pytest.raises(ValueError, match="must be of one length"):
+        auc_pr([1, 2], [True])
+
+
+def test_query_auc():
+    kb, model = as_kb([(0, 1, 3)], 5, 2), constant_model(5, 2)
+    model.tails.data[1, 0] = torch.tensor([5.0, 4.0, 3.0, 3.0, 1.0])
+    result = query_auc(model, kb, 1, head=0, answers=[0, 2, 4, 2])
+    # Thresholds 5, 4, 3 and 1 take 1, 2, 4 and 5 items; 1, 1, 2 and 3 are answers.
+    assert result.auc_pr == pytest.approx((1 + 2 / 4 + 3 / 5) / 3)
+    # Without the other answers, entity 0 is first, 2 below 1 and beside 3, 4 last.
+    assert result.metrics.mr == pytest.approx((1 + 2.5 + 3) / 3)
+    assert result.metrics.mrr == pytest.approx((1 + 1 / 2.5 + 1 / 3) / 3)
+    assert result.metrics.count == 3
+    assert query_auc(model, kb, "r1", head="e0", answers=["e4", "e2", "e0"]) == result
+
+
+def test_query_auc_asks_for_heads_too():
+    kb, model = as_kb([], 4, 1), constant_model(4, 1)
+    model.heads.data[0, 2] = torch.tensor([1.0, 2.0, 3.0, 4.0])
+    result = query_auc(model, kb, 0, tail=2, answers=[1])
+    assert (result.auc_pr, result.metrics.mr) == (pytest.approx(1 / 3), 3)
+    assert model.calls == [[(HEAD, 0, 2)]]
+
+
+@pytest.mark.parametrize(
+    ("given", "answers", "message"),
+    [
+        ({}, [1], "exactly one of 'head' and 'tail'"),
+        ({"head": 0, "tail": 0}, [1], "exactly one of 'head' and 'tail'"),
+        ({"head": 0}, [], "'answers' must name at least one entity"),
+        ({"head": 0}, [4], r"must lie in 0 to 3 \(got 4\)"),
+        ({"tail": -1}, [1], r"must lie in 0 to 3 \(got -1\)"),
+        ({"tail": "nobody"}, [1], "unknown entity 'nobody'"),
+    ],
+)
+def test_query_auc_refuses(given, answers, message):
+    with pytest.raises(ValueError, match=message):
+        query_auc(constant_model(4, 1), as_kb([], 4, 1), 0, answers=answers, **given)
+
+
+# ---------------------------------------------------------------------------
+# Tables
+# ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def table():
+    return RankTable(
+        relations=["born|in", "/people/spouse", "unused"],
+        relation=[0, 1, 1, 0, 1, 1],
+        side=[0, 0, 0, 1, 1, 1],
+        head=[5, 6, 7, 5, 6, 7],
+        tail=[1, 2, 3, 1, 2, 3],
+        rank=[1, 2.5, 1, 4, 100, 7],
+        num_candidates=[1000] * 6,
+        num_answers=[1, 1, 2, 1, 3, 1],
+    )
+
+
+def test_select(table):
+    assert table.select(relations=["spouse"]).rank.tolist() == [2.5, 1, 100, 7]
+    assert table.select(relations=[0], side="head").rank.tolist() == [1]
+    assert table.select().rank.tolist() == table.rank.tolist()
+    assert table.metrics(table.rank < 3) == Metrics.of([1, 2.5, 1], [1000] * 3)
+    assert len(table.select(relations=["unused"])) == 0
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_save_and_load(table, tmp_path, empty):
+    if empty:
+        table = table.select(relations=[])
+    path = tmp_path / "results" / "ranks.npz"
+    table.save(path)
+    table.save(path)  # replaces
+    assert [file.name for file in path.parent.iterdir()] == ["ranks.npz"]
+    loaded = RankTable.load(path)
+    assert loaded.relations == table.relations
+    for name, column in table.to_dict().items():
+        again = loaded.to_dict()[name]
+        assert np.array_equal(again, column), name
+        assert np.asarray(again).dtype == np.asarray(column).dtype, name
+    assert to_json(loaded) == to_json(table)
+
+
+def test_failed_save_leaves_the_old_file(table, tmp_path, monkeypatch):
+    path = tmp_path / "ranks.npz"
+    table.save(path)
+
+    def fail(file, **columns):
+        file.write(b"half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(np, "savez_compressed", fail)
+    with pytest.raises(KeyboardInterrupt):
+        table.save(path)
+    assert [file.name for file in tmp_path.iterdir()] == ["ranks.npz"]
+    assert RankTable.load(path).rank.tolist() == table.rank.tolist()
+
+
+def test_files_that_are_no_tables(table, tmp_path):
+    path = tmp_path / "ranks.npz"
+    with pytest.raises(DataError, match=r"ranks\.npz: no such file"):
+        RankTable.load(path)
+    table.save(path)
+    whole = path.read_bytes()
+    for content in (b"", b"words", whole[:100], whole[: len(whole) // 2]):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=r"ranks\.npz: is damaged or no rank table"):
+            RankTable.load(path)
+    np.save(tmp_path / "array.npy", np.zeros(3))
+    with pytest.raises(DataError, match=r"array\.npy: is damaged or no rank table"):
+        RankTable.load(tmp_path / "array.npy")
+    np.savez(path, rank=np.ones(3))
+    with pytest.raises(DataError, match=r"ranks\.npz: no rank table: expected .*side"):
+        RankTable.load(path)
+    np.savez(path, **(table.to_dict() | {"rank": np.ones(3)}))
+    with pytest.raises(DataError, match=r"ranks\.npz: 'rank' must have 6 entries"):
+        RankTable.load(path)
+
+
+def test_damaged_files_are_refused_or_harmless(table, tmp_path):
+    path = tmp_path / "ranks.npz"
+    table.save(path)
+    whole, num_refused = path.read_bytes(), 0
+    for i in range(0, len(whole), 2):
+        path.write_bytes(whole[:i] + bytes([whole[i] ^ 255]) + whole[i + 1 :])
+        try:
+            assert to_json(RankTable.load(path)) == to_json(table)
+        except DataError:
+            num_refused += 1
+    assert num_refused > len(whole) / 4
+
+
+def test_report(table):
+    report = Report.of(table)
+    assert report.overall == table.metrics()
+    assert report.by_side == {
+        "head": Metrics.of([1, 2.5, 1], [1000] * 3),
+        "tail": Metrics.of([4, 100, 7], [1000] * 3),
+    }
+    assert report.by_answers == {
+        "one": Metrics.of([1, 2.5, 4, 7], [1000] * 4),
+        "many": Metrics.of([1, 100], [1000] * 2),
+    }
+    assert list(report.by_relation.items()) == [
+        ("/people/spouse", Metrics.of([2.5, 1, 100, 7], [1000] * 4)),
+        ("born|in", Metrics.of([1, 4], [1000] * 2)),
+    ]
+
+
+def test_json_is_plain(table):
+    content = to_json(table)
+    assert json.loads(json.dumps(content, allow_nan=False)) == content
+    assert content["by_relation"]["born|in"]["mr"] == 2.5
+    assert list(content) == ["overall", "by_side", "by_answers", "by_relation"]
+    empty = to_json(table.select(relations=[]))
+    assert json.loads(json.dumps(empty, allow_nan=False)) == empty
+    assert empty["overall"]["mrr"] is None
+    assert empty["by_side"] == empty["by_relation"] == {}
+
+
+def test_markdown(table):
+    text = to_markdown(table)
+    lines = text.splitlines()
+    cells = {line.split(" | ")[0].strip("| "): line for line in lines}
+    assert "born\\|in" in cells
+    assert list(cells) == [
+        "queries",
+        *[lines[1].strip("| "), "all", "(?, r, t)", "(h, r, ?)", "ONE", "MANY"],
+        *["", "relation", lines[9].strip("| "), "/people/spouse", "born\\|in"],
+    ]
+    spouse = [cell.strip() for cell in cells["/people/spouse"].strip("|").split("|")]
+    assert spouse[1:] == [
+        "4",
+        "27.6",
+        "0.3882",
+        "0.2500",
+        "0.5000",
+        "0.5000",
+        "0.7500",
+        "0.0552",
+    ]
+    assert all(len(line) == len(lines[0]) for line in lines[:7])
+    assert "/people/spouse" not in to_markdown(table, max_relations=0)
+    short = to_markdown(table, max_relations=1)
+    assert "born" not in short
+    assert "1 more relations are not listed" in short
+    assert "| all     |     0 |  - |" in to_markdown(table.select(relations=[]))

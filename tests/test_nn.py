@@ -1,0 +1,331 @@
+"""The experts and the model: scores agree, gradients are right, losses are exact."""
+
+import itertools
+import random
+
+import naive
+import pytest
+import torch
+from test_mining import as_kb
+from torch_geometric.data import Data, HeteroData
+from torch_geometric.nn.kge import ComplEx, DistMult, RotatE, TransE
+
+from kblrn_pyg import KBLRN
+from kblrn_pyg.data import flat_triples, read_kb
+from kblrn_pyg.nn import INSTANCES
+from kblrn_pyg.rules import PathFeatures, RuleSet, mine_rules
+
+SCORERS = ["distmult", "complex", "transe", "rotate", ["distmult", "transe", "complex"]]
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Has self-loops, empty relations, unknown numbers and rules of all kinds."""
+    triples, num_entities, num_relations = naive.random_kb(random.Random(10))
+    kb = as_kb(triples, num_entities, num_relations)
+    rng = torch.Generator().manual_seed(0)
+    x = torch.randn(num_entities, 2, generator=rng, dtype=torch.double)
+    x[1, 0] = x[2, 1] = torch.nan
+    kb["entity"].x, kb.attribute_names = x, ["a", "b"]
+    return kb
+
+
+def make(data, experts="lrn", max_rules=None, **kwargs):
+    torch.manual_seed(0)
+    rules = None
+    if "r" in experts:
+        rules = mine_rules(data, parallel=True, max_rules_per_relation=max_rules)
+    kwargs = {"hidden_channels": 6, "threshold": 0.3, **kwargs}
+    return KBLRN.from_data(data, experts, rules=rules, **kwargs)
+
+
+def every_triple(model):
+    ids = itertools.product(
+        range(model.num_nodes), range(model.num_relations), range(model.num_nodes)
+    )
+    return torch.tensor(list(ids)).t().contiguous()
+
+
+@pytest.mark.parametrize("scorer", SCORERS, ids=str)
+@pytest.mark.parametrize("experts", INSTANCES)
+def test_scores_agree(data, experts, scorer):
+    if "l" not in experts and scorer != "distmult":
+        pytest.skip("no latent expert")
+    model = make(data, experts, scorer=scorer).double()
+    head, rel, tail = every_triple(model)
+    single = model(head, rel, tail)
+    assert single.abs().max() > 0
+    tails = model.score_tails(head, rel).gather(1, tail[:, None]).squeeze(1)
+    heads = model.score_heads(rel, tail).gather(1, head[:, None]).squeeze(1)
+    torch.testing.assert_close(single, tails, rtol=1e-7, atol=1e-7)
+    torch.testing.assert_close(single, heads, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", [DistMult, ComplEx, TransE, RotatE])
+def test_latent_scores_are_those_of_pyg(data, kind):
+    num_nodes, num_relations = data["entity"].num_nodes, len(data.edge_types)
+    scorer = kind(num_nodes, num_relations, 5)
+    model = KBLRN.from_data(data, "l", 5, scorer=scorer)
+    head, rel, tail = every_triple(model)
+    torch.testing.assert_close(
+        model(head, rel, tail), scorer(head, rel, tail), rtol=1e-5, atol=1e-6
+    )
+    with pytest.raises(ValueError, match="'scorer' must have"):
+        KBLRN.from_data(data, "l", scorer=kind(num_nodes + 1, num_relations, 5))
+
+
+def test_relational_and_numerical_scores_follow_the_formulas(data):
+    model = make(data)
+    rules = model.relational.features.rules
+    triples = list(zip(*(index.tolist() for index in flat_triples(data))))
+    bodies = [("parallel" if p else "path", codes) for p, codes in rules.bodies()]
+    x = data["entity"].x
+    for head, rel, tail in every_triple(model).t().tolist()[::37]:
+        part = rules.of(rel)
+        holds = naive.pair_features(triples, bodies[part], head, tail)
+        weight = model.relational.weight[part]
+        index = [torch.tensor([i]) for i in (head, rel, tail)]
+        assert float(model.relational(*index)) == pytest.approx(
+            float(weight[holds].sum()), abs=1e-6
+        )
+        numbers = model.numerical
+        score = 0.0
+        for i in range(int(numbers.ptr[rel]), int(numbers.ptr[rel + 1])):
+            difference = float(
+                x[head, numbers.attribute[i]] - x[tail, numbers.attribute[i]]
+            )
+            if difference == difference:
+                off = (difference - float(numbers.centre[i])) / float(
+                    numbers.log_width[i].exp()
+                )
+                score += float(numbers.weight[i]) * 2.718281828459045 ** (-off * off)
+        assert float(numbers(*index)) == pytest.approx(score, abs=1e-6)
+
+
+def known(data):
+    return flat_triples(data)
+
+
+@pytest.mark.parametrize("experts", INSTANCES)
+def test_exact_loss_is_the_cross_entropy_over_all_entities(data, experts):
+    model = make(data, experts, num_negatives=None).double()
+    head, rel, tail = known(data)
+    own = torch.zeros(len(head), dtype=torch.double)
+    if model.relational is not None:
+        own = model.relational.own_evidence(head, rel, tail)
+        assert own.any()  # the fixture has self-loops
+    expected = 0
+    for scores, answer in (
+        (model.score_tails(head, rel), tail),
+        (model.score_heads(rel, tail), head),
+    ):
+        rows = torch.arange(len(head))
+        if model.relational is not None:
+            # Facts that answer one query share its row, and each leaves it.
+            scores = scores.clone()
+            key = rel * model.num_nodes + (head if answer is tail else tail)
+            for k in key.unique():
+                mine = (key == k).nonzero().flatten()
+                for i in mine:
+                    scores[mine, answer[i]] -= own[i]
+        expected = expected + torch.nn.functional.cross_entropy(scores, answer) / 2
+        assert rows.numel()
+    torch.testing.assert_close(model.loss(head, rel, tail), expected)
+
+
+@pytest.mark.parametrize("negatives", ["triple", "shared"])
+@pytest.mark.parametrize("scorer", ["distmult", ["complex", "distmult"]], ids=str)
+@pytest.mark.parametrize("experts", INSTANCES)
+def test_fused_loss_equals_the_plain_one(data, experts, scorer, negatives):
+    if "l" not in experts and scorer != "distmult":
+        pytest.skip("no latent expert")
+    model = make(
+        data,
+        experts,
+        scorer=scorer,
+        num_negatives=7,
+        negatives=negatives,
+        learn_rbf="n" in experts,
+    ).double()
+    found = []
+    for fused in (True, False):
+        if not fused:
+            model._fused_loss = model._candidate_loss
+        torch.manual_seed(1)
+        model.zero_grad()
+        loss = model.loss(*known(data))
+        loss.backward()
+        found.append([loss.detach(), *(p.grad.clone() for p in model.parameters())])
+    for one, other in zip(*found):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("num_negatives", [5, None])
+@pytest.mark.parametrize("experts", ["l", "r", "n", "lrn"])
+def test_gradients(data, experts, num_negatives):
+    model = make(
+        data,
+        experts,
+        max_rules=6,
+        hidden_channels=2,
+        num_negatives=num_negatives,
+        learn_rbf="n" in experts,
+    ).double()
+    triples = known(data)
+    parameters = list(model.parameters())
+
+    def loss(*values):
+        torch.manual_seed(3)
+        names = [name for name, _ in model.named_parameters()]
+        return torch.func.functional_call(
+            _Loss(model), {f"model.{n}": v for n, v in zip(names, values)}, triples
+        )
+
+    assert torch.autograd.gradcheck(loss, parameters, eps=1e-6, atol=1e-6)
+
+
+class _Loss(torch.nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, *triples):
+        return self.model.loss(*triples)
+
+
+@pytest.mark.parametrize("num_negatives", [20, None])
+@pytest.mark.parametrize("scorer", SCORERS, ids=str)
+def test_no_nan_reaches_a_gradient(data, num_negatives, scorer):
+    model = make(data, scorer=scorer, num_negatives=num_negatives, learn_rbf=True)
+    model.loss(*known(data)).backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad.isfinite().all(), name
+
+
+def test_sign_of_differences(data):
+    model = make(data, "n", numerical="sign")
+    head, rel, tail = every_triple(model)
+    numbers = model.numerical
+    expected = torch.zeros(len(head))
+    for i, (h, r, t) in enumerate(zip(head.tolist(), rel.tolist(), tail.tolist())):
+        for k in range(int(numbers.ptr[r]), int(numbers.ptr[r + 1])):
+            attribute = numbers.attribute[k]
+            difference = float(numbers.x[h, attribute] - numbers.x[t, attribute])
+            sign = (difference > 0) - (difference < 0)
+            expected[i] += sign * numbers.weight[k].detach()
+    assert expected.any()
+    torch.testing.assert_close(model(head, rel, tail), expected)
+    torch.testing.assert_close(
+        model.score_tails(head, rel).gather(1, tail[:, None]).squeeze(1), expected
+    )
+    with pytest.raises(ValueError, match="'activation' must be rbf or sign"):
+        make(data, "n", numerical="tanh")
+
+
+def test_penalties_and_dropout(data):
+    triples = known(data)
+    plain = make(data, "l", num_negatives=None)
+    for penalty in ({"n3": 0.1}, {"l2": 0.1}):
+        assert make(data, "l", num_negatives=None, **penalty).loss(
+            *triples
+        ) > plain.loss(*triples)
+    dropped = make(data, "l", num_negatives=None, dropout=0.5)
+    assert dropped(*triples).ne(plain(*triples)).any()
+    dropped.eval()
+    torch.testing.assert_close(dropped(*triples), plain(*triples))
+
+
+def test_own_evidence_does_not_count():
+    kb = as_kb([(0, 0, 1), (1, 1, 1), (2, 0, 1)], 3, 2)
+    rules = RuleSet.build(["r0", "r1"], head=[0], steps=[[0, 2]])
+    model = KBLRN.from_data(kb, "r", rules=rules, num_negatives=None)
+    with torch.no_grad():
+        model.relational.weight.fill_(5.0)
+    # r0(h, x) ∧ r1(x, t) holds for (0, 1) and (2, 1) by the asked fact alone.
+    uniform = torch.log(torch.tensor(3.0))
+    loss = model.loss(
+        torch.tensor([0]), torch.tensor([0]), torch.tensor([1]), side="tail"
+    )
+    torch.testing.assert_close(loss, uniform)
+
+
+def test_other_inputs():
+    typed = HeteroData()
+    typed["person"].num_nodes, typed["town"].num_nodes = 3, 2
+    typed["person", "lives_in", "town"].edge_index = torch.tensor(
+        [[0, 1, 2], [0, 0, 1]]
+    )
+    typed["person", "knows", "person"].edge_index = torch.tensor([[0, 1], [1, 0]])
+    assert repr(KBLRN.from_data(typed, "lr", 4)) == (
+        "KBLRN(5, num_relations=2, experts='lr', hidden_channels=4)"
+    )
+    plain = Data(
+        edge_index=torch.tensor([[0, 1], [1, 2]]),
+        edge_type=torch.tensor([0, 1]),
+        num_nodes=3,
+    )
+    assert KBLRN.from_data(plain).num_relations == 2
+    for wrong, message in (
+        ({"experts": "x"}, "'experts' must be one of"),
+        ({"scorer": "hole"}, "'scorer' must be one of"),
+        ({"num_negatives": 0}, "'num_negatives' must be positive"),
+        ({"negatives": "few"}, "'negatives' must be triple or shared"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            KBLRN.from_data(plain, **wrong)
+
+
+def test_reset_and_state(data):
+    model = make(data)
+    before = {k: v.clone() for k, v in model.state_dict().items()}
+    model.reset_parameters()
+    assert any(not torch.equal(before[k], v) for k, v in model.state_dict().items())
+    model.load_state_dict(before)
+    twin = make(data)
+    twin.load_state_dict(model.state_dict())
+    head, rel, tail = known(data)
+    assert torch.equal(model(head, rel, tail), twin(head, rel, tail))
+    assert model.fingerprint() == twin.fingerprint()
+    assert model.fingerprint() != make(data, "lr").fingerprint()
+    other, _ = read_kb([("a", "r0", "b")])
+    assert KBLRN.from_data(other["train"]).fingerprint() != model.fingerprint()
+
+
+def test_test_gives_the_numbers_of_pyg(data):
+    num_nodes, num_relations = data["entity"].num_nodes, len(data.edge_types)
+    scorer = DistMult(num_nodes, num_relations, 5)
+    model = KBLRN.from_data(data, "l", 5, scorer=scorer)
+    triples = known(data)
+    theirs = scorer.test(*triples, batch_size=100, k=3, log=False)
+    assert model.test(*triples, batch_size=100, k=3, log=False) == pytest.approx(theirs)
+
+
+def test_contributions_sum_to_the_score(data):
+    model = make(data)
+    for head, rel, tail in every_triple(model).t().tolist()[::29]:
+        index = [torch.tensor([i]) for i in (head, rel, tail)]
+        rules = model.relational.contributions(head, rel, tail)
+        numbers = model.numerical.contributions(head, rel, tail)
+        total = float(model.latent(*index)) + sum(weight for _, weight in rules)
+        total += sum(active * weight for _, _, active, weight in numbers)
+        assert float(model(*index)) == pytest.approx(total, abs=1e-5)
+
+
+def test_features_of_another_device_are_added_the_same_way(data):
+    """The path for other devices, run on the CPU."""
+    model = make(data).double()
+    head, rel, _ = every_triple(model)
+    expected = model.relational.score_tails(head, rel)
+    features = model.relational.features
+    assert isinstance(features, PathFeatures)
+    found = features.tails(head, rel)
+    rows = torch.repeat_interleave(
+        torch.arange(len(head)), torch.from_numpy(found.ptr).diff()
+    )
+    scores = torch.zeros_like(expected)
+    scores = scores.index_put(
+        (rows, torch.from_numpy(found.candidate)),
+        model.relational.weight[torch.from_numpy(found.rule)],
+        accumulate=True,
+    )
+    torch.testing.assert_close(scores, expected)

@@ -1,0 +1,194 @@
+"""A training that was stopped or killed ends as if nothing had happened."""
+
+import importlib
+import multiprocessing
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from trainable import NUM_BATCHES, FakeModel, assert_same_end, train_fake
+
+import kblrn_pyg.training.checkpoint as checkpoint_module
+from kblrn_pyg.training import Interrupted, Run, load_checkpoint
+
+# The package has a function of this name, too.
+fit_module = importlib.import_module("kblrn_pyg.training.fit")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder of a training that nobody disturbed."""
+    folder = tmp_path_factory.mktemp("finished")
+    train_fake(folder)
+    return folder
+
+
+def test_more_epochs_continue_a_run(finished, tmp_path):
+    train_fake(tmp_path, epochs=4)
+    train_fake(tmp_path, epochs=6)
+    assert_same_end(tmp_path, finished)
+    train_fake(tmp_path, resume=False, epochs=2)
+    assert len(Run(tmp_path).read_log()) == 1
+
+
+def test_half_a_line_in_the_log_is_dropped(finished, tmp_path):
+    train_fake(tmp_path, epochs=4)
+    with Run(tmp_path).log_path.open("a") as file:
+        file.write('{"epoch": 6, "lo')
+    train_fake(tmp_path)
+    assert_same_end(tmp_path, finished)
+
+
+# --- Ctrl-C ----------------------------------------------------------------------
+
+
+def at_call(monkeypatch, place, name, number, act):
+    """Lets something happen when a function is called for the n-th time."""
+    function, calls = getattr(place, name), []
+
+    def wrapped(*arguments, **kwargs):
+        calls.append(name)
+        if len(calls) == number:
+            act()
+        return function(*arguments, **kwargs)
+
+    monkeypatch.setattr(place, name, wrapped)
+
+
+def press_ctrl_c():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "number", "batches_done"),
+    [
+        (FakeModel, "loss", 1, 1),
+        (FakeModel, "loss", NUM_BATCHES + 3, NUM_BATCHES + 3),
+        (FakeModel, "loss", 2 * NUM_BATCHES, 2 * NUM_BATCHES),
+        (FakeModel, "loss", 6 * NUM_BATCHES, 6 * NUM_BATCHES),
+        (fit_module, "evaluate", 2, 4 * NUM_BATCHES),
+        (fit_module, "save_checkpoint", 2, 2 * NUM_BATCHES),
+        (Run, "log", 1, 2 * NUM_BATCHES),
+    ],
+)
+def test_ctrl_c(finished, tmp_path, place, name, number, batches_done):
+    handler = signal.getsignal(signal.SIGINT)
+    with pytest.MonkeyPatch.context() as patch:
+        at_call(patch, place, name, number, press_ctrl_c)
+        with pytest.raises(Interrupted):
+            train_fake(tmp_path)
+    assert signal.getsignal(signal.SIGINT) is handler
+    position = load_checkpoint(tmp_path / "checkpoint.pt").position
+    assert position["epoch"] * NUM_BATCHES + position["batch"] == batches_done
+    train_fake(tmp_path)
+    assert_same_end(tmp_path, finished)
+
+
+def test_ctrl_c_in_every_batch(finished, tmp_path):
+    interruptions = 0
+    while True:
+        with pytest.MonkeyPatch.context() as patch:
+            at_call(patch, FakeModel, "loss", 1, press_ctrl_c)
+            try:
+                train_fake(tmp_path)
+                break
+            except Interrupted:
+                interruptions += 1
+    assert interruptions == 6 * NUM_BATCHES
+    assert_same_end(tmp_path, finished)
+
+
+def test_ctrl_c_without_a_folder(monkeypatch):
+    at_call(monkeypatch, FakeModel, "loss", 3, press_ctrl_c)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        train_fake()
+    assert not isinstance(caught.value, Interrupted)
+
+
+def test_ctrl_c_twice(finished, tmp_path):
+    with pytest.MonkeyPatch.context() as patch:
+        at_call(patch, FakeModel, "loss", 9, press_ctrl_c)
+        at_call(patch, checkpoint_module.os, "replace", 3, press_ctrl_c)
+        with pytest.raises(Interrupted):
+            train_fake(tmp_path)
+    train_fake(tmp_path)
+    assert_same_end(tmp_path, finished)
+
+
+# --- kill -9 ---------------------------------------------------------------------
+
+
+def train_until_killed(folder, place, name, number):
+    """Runs in a process of its own, which it kills."""
+    places = {"fit": fit_module, "checkpoint.os": checkpoint_module.os}
+    places |= {"model": FakeModel, "run": Run}
+    with pytest.MonkeyPatch.context() as patch:
+        if place is not None:
+            kill = lambda: os.kill(os.getpid(), signal.SIGKILL)  # noqa: E731
+            at_call(patch, places[place], name, number, kill)
+        train_fake(folder, pause=0.002)
+
+
+@pytest.fixture(scope="module")
+def start():
+    """Starts processes that need not import torch again."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+
+    def start_process(folder, place=None, name="", number=0):
+        arguments = (folder, place, name, number)
+        process = context.Process(target=train_until_killed, args=arguments)
+        process.start()
+        return process
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent))
+        yield start_process
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "number"),
+    [
+        ("model", "loss", 3),
+        ("model", "loss", 4 * NUM_BATCHES),
+        ("fit", "evaluate", 1),
+        ("fit", "evaluate", 3),
+        ("checkpoint.os", "fsync", 4),
+        ("checkpoint.os", "replace", 2),
+        ("checkpoint.os", "replace", 5),
+        ("checkpoint.os", "fsync", 11),
+        ("run", "log", 2),
+        ("run", "log", 3),
+    ],
+)
+def test_kill_at_a_bad_moment(start, finished, tmp_path, place, name, number):
+    process = start(tmp_path, place, name, number)
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    process = start(tmp_path)
+    process.join()
+    assert process.exitcode == 0
+    assert_same_end(tmp_path, finished)
+
+
+def test_kill_at_random_moments(start, finished, tmp_path):
+    moments, kills = random.Random(), 0
+    checkpoint = tmp_path / "checkpoint.pt"
+    while True:
+        before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else None
+        process = start(tmp_path)
+        while process.is_alive() and (
+            not checkpoint.exists() or checkpoint.stat().st_mtime_ns == before
+        ):
+            time.sleep(0.001)
+        process.join(moments.uniform(0, 0.05) if kills < 8 else None)
+        process.kill()
+        process.join()
+        if process.exitcode == 0:
+            break
+        kills += 1
+    assert kills > 0
+    assert_same_end(tmp_path, finished)

@@ -1,0 +1,333 @@
+import errno
+import importlib
+import json
+import math
+import os
+import pickle
+import random
+import resource
+import sys
+
+import numpy as np
+import pytest
+import torch
+from trainable import SETTINGS, FakeModel, same, small_kb, train_fake, without_times
+
+import kblrn_pyg.training.checkpoint as checkpoint_module
+from kblrn_pyg.data import DataError, make_kb
+from kblrn_pyg.training import (
+    Checkpoint,
+    EarlyStopping,
+    Run,
+    fit,
+    load_checkpoint,
+    save_checkpoint,
+    seed_all,
+)
+from kblrn_pyg.training.process import derive_seed, get_rng_states, set_rng_states
+
+# The package has a function of this name, too.
+fit_module = importlib.import_module("kblrn_pyg.training.fit")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder of a training that nobody disturbed."""
+    folder = tmp_path_factory.mktemp("finished")
+    train_fake(folder)
+    return folder
+
+
+# --- the stopping rule -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("patience", "values", "stops_at", "best_epoch"),
+    [
+        (0, [0.1, 0.2, 0.3], None, 3),
+        (0, [0.1, 0.3, 0.2, 0.4], 3, 2),
+        (0, [0.1, 0.1], 2, 1),
+        (1, [0.1, 0.3, 0.2, 0.4, 0.4, 0.3], 6, 4),
+        (2, [0.3, 0.1, 0.2, 0.25], 4, 1),
+    ],
+)
+def test_early_stopping(patience, values, stops_at, best_epoch):
+    stopping = EarlyStopping(patience)
+    for epoch, value in enumerate(values, 1):
+        continued = EarlyStopping(patience)
+        continued.load_state_dict(stopping.state_dict())
+        assert continued == stopping
+        stopping.update(epoch, value)
+        if stopping.stopped:
+            break
+    assert (epoch if stopping.stopped else None) == stops_at
+    assert stopping.best_epoch == best_epoch
+    assert stopping.best_value == max(values[:epoch])
+
+
+def test_early_stopping_mistakes():
+    with pytest.raises(ValueError, match="'patience' must not be negative"):
+        EarlyStopping(-1)
+    with pytest.raises(ValueError, match="got nan"):
+        EarlyStopping().update(1, math.nan)
+
+
+# --- random numbers --------------------------------------------------------------
+
+
+def test_seeds_differ():
+    numbers = [(1,), (1, 0), (1, 0, 0), (1, 0, 0, 1), (0, 1), (2,)]
+    assert len({derive_seed(*each) for each in numbers}) == len(numbers)
+
+
+def test_random_numbers_continue_from_a_file(tmp_path):
+    def draw():
+        return torch.rand(1).item(), np.random.standard_normal(), random.gauss(0, 1)
+
+    seed_all(3)
+    draw()  # leaves half a pair of Gaussian numbers behind
+    torch.save(get_rng_states(), tmp_path / "states.pt")
+    expected = draw()
+    seed_all(4)
+    assert draw() != expected
+    set_rng_states(torch.load(tmp_path / "states.pt", weights_only=True))
+    assert draw() == expected
+
+
+def test_the_random_numbers_of_the_caller_stay():
+    seed_all(5)
+    expected = get_rng_states()
+    model, (train, val) = FakeModel(), small_kb()
+    set_rng_states(expected)
+    fit(model, train, val, epochs=1)
+    assert same(get_rng_states(), expected)
+
+
+# --- checkpoints -----------------------------------------------------------------
+
+
+@pytest.fixture
+def saved(finished, tmp_path):
+    """A copy of a good checkpoint."""
+    checkpoint = load_checkpoint(finished / "checkpoint.pt")
+    save_checkpoint(tmp_path / "checkpoint.pt", checkpoint)
+    return tmp_path / "checkpoint.pt"
+
+
+def full_disk(*_):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("function", ["fsync", "replace"])
+def test_a_failed_write_leaves_the_old_checkpoint(saved, monkeypatch, function):
+    before = saved.read_bytes()
+    checkpoint = load_checkpoint(saved)
+    monkeypatch.setattr(checkpoint_module.os, function, full_disk)
+    with pytest.raises(DataError, match=r"cannot be written \(No space left") as caught:
+        save_checkpoint(saved, checkpoint)
+    assert "\n" not in str(caught.value)
+    assert [path.name for path in saved.parent.iterdir()] == [saved.name]
+    assert saved.read_bytes() == before
+
+
+def test_a_full_disk_in_the_middle_of_a_training(tmp_path):
+    train_fake(tmp_path, epochs=1)
+    before = (tmp_path / "checkpoint.pt").read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, limits[1]))
+    try:
+        with pytest.raises(DataError, match="cannot be written"):
+            train_fake(tmp_path, epochs=2)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (tmp_path / "checkpoint.pt").read_bytes() == before
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_damaged_checkpoints_are_refused(saved):
+    good, expected = saved.read_bytes(), load_checkpoint(saved)
+    for length in range(0, len(good), 397):
+        saved.write_bytes(good[:length])
+        with pytest.raises(DataError, match=r"is damaged \(.*delete it") as caught:
+            load_checkpoint(saved)
+        assert "\n" not in str(caught.value)
+    for place in range(0, len(good), 397):  # padding may change unnoticed
+        saved.write_bytes(good[:place] + bytes([good[place] ^ 255]) + good[place + 1 :])
+        try:
+            found = load_checkpoint(saved)
+        except DataError:
+            continue
+        assert same(vars(found), vars(expected))
+
+
+class Evil:
+    def __reduce__(self):
+        return os.mkdir, ("evil",)
+
+
+def test_foreign_files_are_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match="no such file"):
+        load_checkpoint(tmp_path / "nowhere.pt")
+    torch.save({"model": {}}, "other.pt")
+    with pytest.raises(DataError, match="is no checkpoint"):
+        load_checkpoint("other.pt")
+    torch.save({"format": Evil()}, "evil.pt")
+    with pytest.raises(DataError, match="is damaged"):
+        load_checkpoint("evil.pt")
+    (tmp_path / "pickle.pt").write_bytes(pickle.dumps(Evil()))
+    with pytest.raises(DataError, match="is damaged"):
+        load_checkpoint("pickle.pt")
+    assert not (tmp_path / "evil").exists()
+
+
+def test_other_models_and_settings_are_refused(finished, saved):
+    train, val = small_kb()
+    run = Run(saved.parent)
+    with pytest.raises(DataError, match="was made by another model"):
+        fit(FakeModel("other"), train, val, run=run, **SETTINGS)
+    with pytest.raises(DataError, match=r"was made with lr = 0.01, expected 0.5"):
+        fit(FakeModel(), train, val, run=run, **SETTINGS | {"lr": 0.5})
+    model = FakeModel()
+    model.config = {"channels": 5}
+    with pytest.raises(DataError, match=r"was made with channels = 4, expected 5"):
+        fit(model, train, val, run=run, **SETTINGS)
+    with pytest.raises(DataError, match="was made with triples = "):
+        fit(FakeModel(), val, train, run=run, **SETTINGS)
+    assert saved.read_bytes() == (finished / "checkpoint.pt").read_bytes()
+
+
+def test_versions_are_kept(saved, caplog):
+    checkpoint = load_checkpoint(saved)
+    assert set(checkpoint.versions) == {
+        "kblrn_pyg",
+        "torch",
+        "torch_geometric",
+        "numpy",
+    }
+    checkpoint.versions["torch"] = "0.1"
+    save_checkpoint(saved, Checkpoint(**vars(checkpoint)))
+    train_fake(saved.parent)
+    assert caplog.messages == [f"{saved} was made with torch 0.1"]
+
+
+# --- learning --------------------------------------------------------------------
+
+
+def test_the_seed_decides():
+    weights, result = train_fake(seed=1)
+    again, same_result = train_fake(seed=1)
+    assert same(weights, again)
+    assert without_times(result.history) == without_times(same_result.history)
+    assert not same(weights, train_fake(seed=2)[0])
+
+
+def test_the_folder_changes_nothing(finished):
+    weights, result = train_fake()
+    checkpoint = load_checkpoint(finished / "checkpoint.pt")
+    assert same(weights, dict(checkpoint.best))
+    assert result.epochs_done == 6
+    assert not result.stopped_early
+
+
+def test_it_learns_and_logs(finished):
+    lines = [json.loads(line) for line in (finished / "log.jsonl").open()]
+    assert [line["epoch"] for line in lines] == [2, 4, 6]
+    for line in lines:
+        assert set(line) == {"epoch", "loss", "seconds", "triples_per_second", "val"}
+        assert 0 < line["val"]["mrr"] <= 1
+    assert lines[-1]["loss"] < lines[0]["loss"]
+    assert lines[0]["seconds"] < lines[-1]["seconds"]
+
+
+def with_validations(monkeypatch, values):
+    """Lets validations give these values, and returns the weights at each."""
+    seen, values = [], iter(values)
+
+    class Table:
+        def metrics(self):
+            return self
+
+        mrr = property(lambda self: self.value)
+
+        def to_dict(self):
+            return {"mrr": self.value}
+
+    def evaluate(model, data, filter_with):
+        seen.append({k: v.clone() for k, v in model.state_dict().items()})
+        table = Table()
+        table.value = next(values)
+        return table
+
+    monkeypatch.setattr(fit_module, "evaluate", evaluate)
+    return seen
+
+
+def test_the_best_weights_win(monkeypatch, tmp_path):
+    seen = with_validations(monkeypatch, [0.1, 0.3, 0.2, 0.25])
+    weights, result = train_fake(tmp_path, epochs=9, patience=1)
+    assert (result.best_epoch, result.best_mrr) == (4, 0.3)
+    assert (result.epochs_done, result.stopped_early) == (8, True)
+    assert same(dict(weights), seen[1])
+    again, same_result = train_fake(tmp_path, epochs=9, patience=1)  # is finished
+    assert same(again, weights)
+    assert same_result == result
+    assert same(dict(Run(tmp_path).best_weights()), seen[1])
+
+
+def test_without_validation(tmp_path):
+    weights, result = train_fake(tmp_path, val=None, epochs=3)
+    assert (result.best_epoch, result.best_mrr) == (None, None)
+    assert [line["epoch"] for line in result.history] == [2, 3]
+    assert same(Run(tmp_path).best_weights(), weights)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"epochs": -1}, "'epochs' must not be negative"),
+        ({"batch_size": 0}, "'batch_size' must be positive"),
+        ({"lr": 0.0}, "'lr' must be positive"),
+        ({"val": make_kb(["a"], ["r"], (torch.empty(0, dtype=torch.long),) * 3)}, "'val' must have"),
+    ],
+)  # fmt: skip
+def test_wrong_arguments(changes, message):
+    with pytest.raises(ValueError, match=message):
+        train_fake(**changes)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_loss_that_is_no_number(monkeypatch, value):
+    monkeypatch.setattr(FakeModel, "loss", lambda *_: torch.tensor(value))
+    with pytest.raises(DataError, match=f"the loss became {value} in epoch 1, batch 1"):
+        train_fake()
+
+
+def test_several_processes_are_refused(monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ValueError, match="WORLD_SIZE=2"):
+        train_fake()
+
+
+# --- the folder ------------------------------------------------------------------
+
+
+def test_settings(tmp_path):
+    run = Run(tmp_path / "deep" / "folder")
+    run.write_settings({"lr": 0.1, "relation": "ü"})
+    assert run.read_settings() == {"lr": 0.1, "relation": "ü"}
+    run.settings_path.write_text("{")
+    with pytest.raises(DataError, match="is no JSON"):
+        run.read_settings()
+    with pytest.raises(DataError, match="no run"):
+        Run(tmp_path / "nowhere").read_settings()
+
+
+def test_tensorboard_is_optional(tmp_path, monkeypatch, caplog):
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    train, val = small_kb()
+    fit(FakeModel(), train, val, epochs=1, run=Run(tmp_path, tensorboard=True))
+    assert caplog.messages == [
+        "tensorboard is not installed, only log.jsonl is written"
+    ]
+    assert len(Run(tmp_path).read_log()) == 1
