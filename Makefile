@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 
 demo: $(VENV)/.installed
 	$(BIN)/kblrn data Families
-	$(BIN)/kblrn mine Families --preset paper --top 12
+	$(BIN)/kblrn demo
 	$(BIN)/python viz/rbf_hist.py --relation spouse --relation parent_of --relation capital_of --out out/rbf_hist.png
 
 test: $(VENV)/.installed

@@ -148,6 +148,13 @@ def test_mine_mistakes(words, message):
     assert message in done.err.splitlines()[-1]
 
 
+def test_demo():
+    done = run("kblrn", "demo", "--epochs", "1")
+    assert done.code == 0, done.err
+    models = [line.split()[0] for line in done.out.splitlines()[-4:]]
+    assert models == ["KBl", "KBlr", "KBln", "KBlrn"]
+
+
 def test_no_traceback_from_a_real_process():
     done = subprocess.run(
         [sys.executable, "-m", "kblrn_pyg.cli", "data", "nonsense"],

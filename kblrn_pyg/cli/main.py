@@ -12,6 +12,7 @@ from kblrn_pyg import __version__
 # torch takes seconds and nobody wants to wait for a help text.
 COMMANDS = {
     "data": ("list the data sets, or describe one", "kblrn_pyg.cli.data"),
+    "demo": ("see what each expert adds, in a minute", "kblrn_pyg.cli.demo"),
     "train": ("train a model", "kblrn_pyg.cli.train"),
     "evaluate": ("evaluate a trained model", "kblrn_pyg.cli.evaluate"),
     "mine": ("find the path rules of a data set", "kblrn_pyg.cli.mine"),

@@ -14,6 +14,7 @@ from kblrn_pyg.kernels.scoring import (
     add_differences,
     difference_gradient,
 )
+from kblrn_pyg.kernels.threads import default_threads, run_all
 
 
 class NumericalExpert(Module):
@@ -199,32 +200,45 @@ class _AddDifferences(torch.autograd.Function):
         ctx.features, ctx.sign = features, -1.0 if from_tail else 1.0
         ctx.save_for_backward(entity, rel_type, weight, centre, width)
         ctx.mark_dirty(scores)
-        add_differences(
-            features,
-            ctx.sign,
-            entity.numpy(),
-            rel_type.numpy(),
-            *(t.detach().double().numpy() for t in (weight, centre, width)),
-            scores.detach().numpy(),
-        )
+        numbers = [t.detach().double().numpy() for t in (weight, centre, width)]
+        rows = scores.detach().numpy()
+
+        def add(part: slice, _: None) -> None:
+            asked = entity.numpy()[part], rel_type.numpy()[part]
+            add_differences(features, ctx.sign, *asked, *numbers, rows[part])
+
+        for _ in run_all(add, _parts(len(rows)), lambda: None):
+            pass
         return scores
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         entity, rel_type, weight, centre, width = ctx.saved_tensors
-        grads = np.zeros((3, weight.numel()))
-        difference_gradient(
-            ctx.features,
-            ctx.sign,
-            entity.numpy(),
-            rel_type.numpy(),
-            *(t.detach().double().numpy() for t in (weight, centre, width)),
-            grad.contiguous().numpy(),
-            grads,
-        )
-        by_weight, by_centre, by_width = torch.from_numpy(grads).to(grad.dtype)
+        numbers = [t.detach().double().numpy() for t in (weight, centre, width)]
+        rows = grad.contiguous().numpy()
+        parts = _parts(len(rows))
+        # Adding up in order keeps sums reproducible, whichever thread is first.
+        grads = np.zeros((len(parts), 3, weight.numel()))
+
+        def add(i: int, _: None) -> None:
+            part = parts[i]
+            asked = entity.numpy()[part], rel_type.numpy()[part]
+            difference_gradient(
+                ctx.features, ctx.sign, *asked, *numbers, rows[part], grads[i]
+            )
+
+        for _ in run_all(add, range(len(parts)), lambda: None):
+            pass
+        total = torch.from_numpy(grads.sum(axis=0)).to(grad.dtype)
+        by_weight, by_centre, by_width = total
         return grad, by_weight, by_centre, by_width, None, None, None, None
+
+
+def _parts(size: int) -> list[slice]:
+    """Cuts rows into parts, more than threads, so that all end together."""
+    bounds = np.linspace(0, size, 4 * default_threads() + 1).astype(int).tolist()
+    return [slice(a, b) for a, b in zip(bounds[:-1], bounds[1:])]
 
 
 def _kernel_features(

@@ -1,0 +1,45 @@
+"""Train the experts on the embedded data set and show what each of them adds."""
+
+import argparse
+
+import torch
+
+from kblrn_pyg.cli.table import format_table
+from kblrn_pyg.datasets import load_dataset
+from kblrn_pyg.evaluation import evaluate
+from kblrn_pyg.nn import KBLRN
+from kblrn_pyg.rules import mine_rules
+from kblrn_pyg.training import fit
+
+_INSTANCES = {
+    "l": "embeddings",
+    "lr": "embeddings and paths",
+    "ln": "embeddings and numbers",
+    "lrn": "embeddings, paths and numbers",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--epochs", type=int, default=10, help="epochs of each model")
+    parser.add_argument("--seed", type=int, default=0)
+
+
+def run(options: argparse.Namespace) -> None:
+    splits = load_dataset("Families")
+    rules = mine_rules(splits["train"], progress=True)
+    print(f"{len(rules)} rules mined, for example")
+    best = rules.filter(min_pca_confidence=0.8, max_rules_per_relation=1)
+    print("\n".join(f"  {line}" for line in str(best).splitlines()[:4]))
+    rows = []
+    for experts, what in _INSTANCES.items():
+        torch.manual_seed(options.seed)
+        model = KBLRN.from_data(
+            splits["train"], experts, 32, rules=rules, num_negatives=None, dropout=0.3
+        )
+        print(f"training KB{experts}: {what}")
+        settings = {"epochs": options.epochs, "lr": 0.02, "seed": options.seed}
+        fit(model, splits["train"], progress=True, **settings)
+        found = evaluate(model, splits["test"], (splits["val"],)).metrics()
+        rows.append([f"KB{experts}", what, found.mr, found.mrr, found.hits_at_10])
+    print()
+    print(format_table(["model", "experts", "MR", "MRR", "Hits@10"], rows))
