@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import Module
 from torch_geometric.data import Data, HeteroData
@@ -20,10 +19,9 @@ from kblrn_pyg.data import (
     validate_kb,
 )
 from kblrn_pyg.loader import QueryLoader, TripleLoader, batch_triples
-from kblrn_pyg.nn.empty import no_differences, no_paths
 from kblrn_pyg.nn.latent import LatentExpert
-from kblrn_pyg.nn.losses import ExactCrossEntropy, SampledCrossEntropy
 from kblrn_pyg.nn.numerical import NumericalExpert
+from kblrn_pyg.nn.objective import batch_loss, exact_loss, sampled_loss
 from kblrn_pyg.nn.relational import RelationalExpert
 from kblrn_pyg.rules import PathFeatures, RuleSet, mine_rules
 
@@ -286,161 +284,21 @@ class KBLRN(Module):
                 for heads. (default: :obj:`None`, both)
         """
         if isinstance(head_index, HeteroData):
-            return self._batch_loss(head_index)
+            return batch_loss(self, head_index)
         assert rel_type is not None
         assert tail_index is not None
         if side not in (None, "tail", "head"):
             raise ValueError(f"'side' must be tail, head or None (got {side!r})")
-        one_side = self._exact_loss if self.is_exact else self._sampled_loss
+        one_side = exact_loss if self.is_exact else sampled_loss
         sides = ("tail", "head") if side is None else (side,)
         losses = [
-            one_side(head_index, rel_type, tail_index, which == "head")
+            one_side(self, head_index, rel_type, tail_index, which == "head")
             for which in sides
         ]
         loss = torch.stack(losses).mean()
         if self.latent is not None:
             loss = loss + self.latent.penalty(head_index, rel_type, tail_index)
         return loss
-
-    def _exact_loss(
-        self, head: Tensor, rel_type: Tensor, tail: Tensor, from_tail: bool
-    ) -> Tensor:
-        entity, answer = (tail, head) if from_tail else (head, tail)
-        key, row = torch.unique(rel_type * self.num_nodes + entity, return_inverse=True)
-        rel = torch.div(key, self.num_nodes, rounding_mode="floor")
-        known = key - rel * self.num_nodes
-        if from_tail:
-            scores = self.score_heads(rel, known)
-        else:
-            scores = self.score_tails(known, rel)
-        if self.relational is not None:
-            own = self.relational.own_evidence(head, rel_type, tail)
-            if bool(own.any()):
-                scores = scores.index_put((row, answer), -own, accumulate=True)
-        return ExactCrossEntropy.apply(scores, row, answer)
-
-    def _sampled_loss(
-        self, head: Tensor, rel_type: Tensor, tail: Tensor, from_tail: bool
-    ) -> Tensor:
-        entity, answer = (tail, head) if from_tail else (head, tail)
-        # Equal queries side by side: their paths are walked once.
-        order = torch.argsort(rel_type * self.num_nodes + entity)
-        head, rel_type, tail = head[order], rel_type[order], tail[order]
-        entity, answer = entity[order], answer[order]
-        candidates = torch.cat([answer[:, None], self._draw(entity)], dim=1)
-        queries: list[Tensor] = []
-        if self.latent is not None:
-            queries = (
-                self.latent.head_queries(rel_type, tail)
-                if from_tail
-                else self.latent.tail_queries(head, rel_type)
-            )
-        fused = entity.device.type == "cpu" and (
-            self.latent is None or self.latent.is_dot
-        )
-        score = self._fused_loss if fused else self._candidate_loss
-        return score(queries, candidates, head, rel_type, tail, from_tail)
-
-    def _draw(self, entity: Tensor) -> Tensor:
-        assert self.num_negatives is not None
-        size, device = entity.numel(), entity.device
-        if self.negatives == "shared":
-            shared = torch.randint(self.num_nodes, (self.num_negatives,), device=device)
-            return shared.expand(size, -1)
-        return torch.randint(self.num_nodes, (size, self.num_negatives), device=device)
-
-    def _fused_loss(
-        self,
-        queries: list[Tensor],
-        candidates: Tensor,
-        head: Tensor,
-        rel_type: Tensor,
-        tail: Tensor,
-        from_tail: bool,
-    ) -> Tensor:
-        some = next(self.parameters())
-        query, table = some.new_empty(len(head), 0), some.new_empty(self.num_nodes, 0)
-        if self.latent is not None:
-            query = torch.cat(queries, dim=-1)
-            tables = self.latent.tables()
-            table = tables[0] if len(tables) == 1 else torch.cat(tables, dim=-1)
-        paths = no_paths(self.num_nodes, self.num_relations)
-        path_weight = some.new_empty(0)
-        if self.relational is not None:
-            paths, path_weight = self.relational.features, self.relational.weight
-        own = paths.own_evidence(head.numpy(), rel_type.numpy(), tail.numpy())
-        differences = no_differences(self.num_nodes, self.num_relations)
-        numbers = [some.new_empty(0)] * 3
-        if self.numerical is not None:
-            differences = self.numerical.kernel_features
-            width = self.numerical.log_width.exp()
-            numbers = [self.numerical.weight, self.numerical.centre, width]
-        return SampledCrossEntropy.apply(
-            query,
-            table,
-            path_weight,
-            *numbers,
-            candidates,
-            tail if from_tail else head,
-            rel_type,
-            from_tail,
-            paths,
-            own,
-            differences,
-        )
-
-    def _candidate_loss(
-        self,
-        queries: list[Tensor],
-        candidates: Tensor,
-        head: Tensor,
-        rel_type: Tensor,
-        tail: Tensor,
-        from_tail: bool,
-    ) -> Tensor:
-        """The same without the fused kernel, for any device and scorer."""
-        entity = tail if from_tail else head
-        ends = (
-            (candidates, entity[:, None])
-            if from_tail
-            else (entity[:, None], candidates)
-        )
-        scores = next(self.parameters()).new_zeros(candidates.shape)
-        if self.latent is not None:
-            scores = scores + self.latent.score_candidates(queries, candidates)
-        if self.numerical is not None:
-            scores = scores + self.numerical.score_pairs(
-                ends[0], rel_type[:, None], ends[1]
-            )
-        if self.relational is not None:
-            triples = (
-                index.expand(candidates.shape).flatten()
-                for index in (ends[0], rel_type[:, None], ends[1])
-            )
-            scores = scores + self.relational(*triples).view(candidates.shape)
-            own = self.relational.own_evidence(head, rel_type, tail)
-            scores = torch.cat([scores[:, :1] - own[:, None], scores[:, 1:]], dim=1)
-        return F.cross_entropy(scores, torch.zeros_like(entity))
-
-    def _batch_loss(self, batch: HeteroData) -> Tensor:
-        triples = batch_triples(batch)
-        head, rel_type, tail = triples[:3]
-        scores = self(head, rel_type, tail)
-        if self.relational is not None:
-            own = self.relational.own_evidence(head, rel_type, tail)
-            scores = scores - own
-        if triples.negative_index is not None:
-            shape = triples.negative_index.shape
-            others = self(
-                head[:, None].expand(shape).flatten(),
-                rel_type[:, None].expand(shape).flatten(),
-                triples.negative_index.flatten(),
-            )
-            every = torch.cat([scores[:, None], others.view(shape)], dim=1)
-            return F.cross_entropy(every, torch.zeros_like(head))
-        label = triples.label
-        label = torch.ones_like(scores) if label is None else label.to(scores.dtype)
-        return F.binary_cross_entropy_with_logits(scores, label)
 
     def loader(
         self,

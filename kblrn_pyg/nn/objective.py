@@ -1,0 +1,161 @@
+"""The losses of a model: over all entities, over sampled ones, over given ones."""
+
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch_geometric.data import HeteroData
+
+from kblrn_pyg.loader import batch_triples
+from kblrn_pyg.nn.empty import no_differences, no_paths
+from kblrn_pyg.nn.losses import ExactCrossEntropy, SampledCrossEntropy
+
+if TYPE_CHECKING:
+    from kblrn_pyg.nn.kblrn import KBLRN
+
+
+def exact_loss(
+    model: "KBLRN", head: Tensor, rel_type: Tensor, tail: Tensor, from_tail: bool
+) -> Tensor:
+    """Cross-entropy over all entities; equal queries are scored once."""
+    entity, answer = (tail, head) if from_tail else (head, tail)
+    key, row = torch.unique(rel_type * model.num_nodes + entity, return_inverse=True)
+    rel = torch.div(key, model.num_nodes, rounding_mode="floor")
+    known = key - rel * model.num_nodes
+    if from_tail:
+        scores = model.score_heads(rel, known)
+    else:
+        scores = model.score_tails(known, rel)
+    if model.relational is not None:
+        own = model.relational.own_evidence(head, rel_type, tail)
+        if bool(own.any()):
+            scores = scores.index_put((row, answer), -own, accumulate=True)
+    return ExactCrossEntropy.apply(scores, row, answer)
+
+
+def sampled_loss(
+    model: "KBLRN", head: Tensor, rel_type: Tensor, tail: Tensor, from_tail: bool
+) -> Tensor:
+    """Cross-entropy over the true entity and sampled ones."""
+    entity, answer = (tail, head) if from_tail else (head, tail)
+    # Equal queries side by side: their paths are walked once.
+    order = torch.argsort(rel_type * model.num_nodes + entity)
+    head, rel_type, tail = head[order], rel_type[order], tail[order]
+    entity, answer = entity[order], answer[order]
+    candidates = torch.cat([answer[:, None], _draw(model, entity)], dim=1)
+    queries: list[Tensor] = []
+    if model.latent is not None:
+        queries = (
+            model.latent.head_queries(rel_type, tail)
+            if from_tail
+            else model.latent.tail_queries(head, rel_type)
+        )
+    fused = entity.device.type == "cpu" and (
+        model.latent is None or model.latent.is_dot
+    )
+    score = fused_loss if fused else candidate_loss
+    return score(model, queries, candidates, head, rel_type, tail, from_tail)
+
+
+def _draw(model: "KBLRN", entity: Tensor) -> Tensor:
+    assert model.num_negatives is not None
+    size, device = entity.numel(), entity.device
+    if model.negatives == "shared":
+        shared = torch.randint(model.num_nodes, (model.num_negatives,), device=device)
+        return shared.expand(size, -1)
+    return torch.randint(model.num_nodes, (size, model.num_negatives), device=device)
+
+
+def fused_loss(
+    model: "KBLRN",
+    queries: list[Tensor],
+    candidates: Tensor,
+    head: Tensor,
+    rel_type: Tensor,
+    tail: Tensor,
+    from_tail: bool,
+) -> Tensor:
+    """Scores candidates and collects all gradients in one kernel."""
+    some = next(model.parameters())
+    query, table = some.new_empty(len(head), 0), some.new_empty(model.num_nodes, 0)
+    if model.latent is not None:
+        query = torch.cat(queries, dim=-1)
+        tables = model.latent.tables()
+        table = tables[0] if len(tables) == 1 else torch.cat(tables, dim=-1)
+    paths = no_paths(model.num_nodes, model.num_relations)
+    path_weight = some.new_empty(0)
+    if model.relational is not None:
+        paths, path_weight = model.relational.features, model.relational.weight
+    own = paths.own_evidence(head.numpy(), rel_type.numpy(), tail.numpy())
+    differences = no_differences(model.num_nodes, model.num_relations)
+    numbers = [some.new_empty(0)] * 3
+    if model.numerical is not None:
+        differences = model.numerical.kernel_features
+        width = model.numerical.log_width.exp()
+        numbers = [model.numerical.weight, model.numerical.centre, width]
+    return SampledCrossEntropy.apply(
+        query,
+        table,
+        path_weight,
+        *numbers,
+        candidates,
+        tail if from_tail else head,
+        rel_type,
+        from_tail,
+        paths,
+        own,
+        differences,
+    )
+
+
+def candidate_loss(
+    model: "KBLRN",
+    queries: list[Tensor],
+    candidates: Tensor,
+    head: Tensor,
+    rel_type: Tensor,
+    tail: Tensor,
+    from_tail: bool,
+) -> Tensor:
+    """The same without the fused kernel, for any device and scorer."""
+    entity = tail if from_tail else head
+    ends = (candidates, entity[:, None]) if from_tail else (entity[:, None], candidates)
+    scores = next(model.parameters()).new_zeros(candidates.shape)
+    if model.latent is not None:
+        scores = scores + model.latent.score_candidates(queries, candidates)
+    if model.numerical is not None:
+        scores = scores + model.numerical.score_pairs(
+            ends[0], rel_type[:, None], ends[1]
+        )
+    if model.relational is not None:
+        triples = (
+            index.expand(candidates.shape).flatten()
+            for index in (ends[0], rel_type[:, None], ends[1])
+        )
+        scores = scores + model.relational(*triples).view(candidates.shape)
+        own = model.relational.own_evidence(head, rel_type, tail)
+        scores = torch.cat([scores[:, :1] - own[:, None], scores[:, 1:]], dim=1)
+    return F.cross_entropy(scores, torch.zeros_like(entity))
+
+
+def batch_loss(model: "KBLRN", batch: HeteroData) -> Tensor:
+    """The loss of a batch of PyG's link loaders, over what it holds."""
+    triples = batch_triples(batch)
+    head, rel_type, tail = triples[:3]
+    scores = model(head, rel_type, tail)
+    if model.relational is not None:
+        own = model.relational.own_evidence(head, rel_type, tail)
+        scores = scores - own
+    if triples.negative_index is not None:
+        shape = triples.negative_index.shape
+        others = model(
+            head[:, None].expand(shape).flatten(),
+            rel_type[:, None].expand(shape).flatten(),
+            triples.negative_index.flatten(),
+        )
+        every = torch.cat([scores[:, None], others.view(shape)], dim=1)
+        return F.cross_entropy(every, torch.zeros_like(head))
+    label = triples.label
+    label = torch.ones_like(scores) if label is None else label.to(scores.dtype)
+    return F.binary_cross_entropy_with_logits(scores, label)
