@@ -17,7 +17,12 @@ from kblrn_pyg.data.read import read_kb
 from kblrn_pyg.data.statistics import Statistics, kb_statistics
 from kblrn_pyg.data.store import load_kb, save_kb
 from kblrn_pyg.data.triples import NamedTriples, read_triples
-from kblrn_pyg.data.types import from_homogeneous, split_types, unify_types
+from kblrn_pyg.data.types import (
+    as_kb,
+    from_homogeneous,
+    split_types,
+    unify_types,
+)
 from kblrn_pyg.data.validate import find_problems, validate_kb
 from kblrn_pyg.data.values import NamedValues, read_values
 
@@ -30,6 +35,7 @@ __all__ = [
     "NumericalFeatures",
     "Statistics",
     "Vocabulary",
+    "as_kb",
     "ask",
     "build_kb",
     "decimal_year",

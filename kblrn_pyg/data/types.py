@@ -8,6 +8,7 @@ from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg.data.errors import DataError
 from kblrn_pyg.data.kb import make_kb, value_matrix
+from kblrn_pyg.data.validate import validate_kb
 
 
 def unify_types(
@@ -77,6 +78,22 @@ def from_homogeneous(data: Data) -> HeteroData:
         [str(r) for r in range(num_relations)],
         (head_index, data.edge_type, tail_index),
     )
+
+
+def as_kb(data: HeteroData | Data) -> HeteroData:
+    r"""Brings what a PyG user has into the form of a knowledge base.
+
+    Args:
+        data (HeteroData or Data): A knowledge base, which is checked and
+            returned; a graph with several node types (:meth:`unify_types`); or
+            a homogeneous one (:meth:`from_homogeneous`).
+    """
+    if isinstance(data, Data):
+        return from_homogeneous(data)
+    if data.node_types != ["entity"]:
+        return unify_types(data)
+    validate_kb(data)
+    return data
 
 
 def split_types(data: HeteroData) -> HeteroData:

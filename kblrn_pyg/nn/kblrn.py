@@ -11,19 +11,16 @@ from torch.nn import Module
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.nn.kge import KGEModel
 
-from kblrn_pyg.data import (
-    find_problems,
-    from_homogeneous,
-    numerical_features,
-    unify_types,
-    validate_kb,
-)
+from kblrn_pyg.data import as_kb, numerical_features
 from kblrn_pyg.loader import QueryLoader, TripleLoader, batch_triples
 from kblrn_pyg.nn.latent import LatentExpert
 from kblrn_pyg.nn.numerical import NumericalExpert
 from kblrn_pyg.nn.objective import batch_loss, exact_loss, sampled_loss
 from kblrn_pyg.nn.relational import RelationalExpert
 from kblrn_pyg.rules import PathFeatures, RuleSet, mine_rules
+
+# How many scores 'test' holds at once.
+_TEST_SCORES = 1 << 24
 
 INSTANCES = ("l", "r", "n", "lr", "ln", "rn", "lrn")
 
@@ -349,14 +346,14 @@ class KBLRN(Module):
             head_index (torch.Tensor): The head indices.
             rel_type (torch.Tensor): The relation type.
             tail_index (torch.Tensor): The tail indices.
-            batch_size (int): The number of scores to hold at once, at least
-                one row.
+            batch_size (int): Kept for compatibility: as many queries are
+                scored at once as fit into 64 MB.
             k (int, optional): The :math:`k` in Hits @ :math:`k`.
                 (default: :obj:`10`)
             log (bool, optional): Kept for compatibility.
                 (default: :obj:`True`)
         """
-        rows = max(1, min(512, batch_size // self.num_nodes))
+        rows = max(1, _TEST_SCORES // self.num_nodes)
         ranks = []
         for head, rel, tail in zip(
             head_index.split(rows), rel_type.split(rows), tail_index.split(rows)
@@ -390,18 +387,3 @@ class KBLRN(Module):
         if self.latent is not None:
             parts += f", hidden_channels={self.latent.scorers[0].hidden_channels}"
         return f"{self.__class__.__name__}({parts})"
-
-
-def as_kb(data: HeteroData | Data) -> HeteroData:
-    r"""Brings what a PyG user has into the form of a knowledge base.
-
-    Args:
-        data (HeteroData or Data): See :meth:`KBLRN.from_data`.
-    """
-    if isinstance(data, Data):
-        return from_homogeneous(data)
-    if data.node_types != ["entity"]:
-        return unify_types(data)
-    if find_problems(data):
-        validate_kb(data)
-    return data

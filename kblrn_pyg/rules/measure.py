@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from kblrn_pyg.kernels.adjacency import Adjacency
+from kblrn_pyg.kernels.body_sizes import body_sizes
 from kblrn_pyg.kernels.mining import Choices
 from kblrn_pyg.kernels.threads import run_all
-from kblrn_pyg.kernels.walking import body_sizes
 from kblrn_pyg.rules.ruleset import Ids, RuleSet
 
 _NUM_PARTS = 64

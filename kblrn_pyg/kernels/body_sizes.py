@@ -1,0 +1,138 @@
+"""How many pairs a body holds for, in the whole knowledge base."""
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def body_sizes(
+    adjacency,
+    domain_ptr,
+    domain_entity,
+    first,
+    second,
+    parallel,
+    rule_ptr,
+    rule_code,
+    choices,
+    stamp,
+    onward,
+):
+    """Counts the pairs of each body, and those of each rule under PCA.
+
+    Body ``i`` belongs to the rules ``rule_ptr[i] .. rule_ptr[i + 1] - 1``, for
+    each of which ``rule_code`` names the code that a pair's first entity must
+    have; the entities of a code are given as its domain. ``stamp`` must be -1
+    and ``onward`` 0 everywhere, and are left so, but for the stamps. Bodies
+    that share their second code should stand together.
+    """
+    by_code_ptr, by_code_entity = adjacency.by_code_ptr, adjacency.by_code_entity
+    by_code_group = adjacency.by_code_group
+    reached = np.zeros(len(stamp), np.int64)
+    sizes = np.zeros(len(first), np.int64)
+    pca_sizes = np.zeros(len(rule_code), np.int64)
+    serial = 0
+    current = -1  # the code whose groups 'onward' holds
+    for i in range(len(first)):
+        if second[i] != current:
+            _set_onward(adjacency, current, onward, False)
+            _set_onward(adjacency, second[i], onward, True)
+            current = second[i]
+        begin, end = by_code_ptr[first[i]], by_code_ptr[first[i] + 1]
+        for j in range(begin, end):
+            source, group = by_code_entity[j], by_code_group[j]
+            if second[i] < 0:
+                count = _num_neighbours(adjacency, group, source, choices)
+            elif parallel[i]:
+                count = _num_common(
+                    adjacency, group, onward[source] - 1, source, choices
+                )
+            else:
+                serial += 1
+                count = _num_reached(
+                    adjacency, group, onward, source, choices, serial, stamp
+                )
+            reached[source] = count
+            sizes[i] += count
+        for k in range(rule_ptr[i], rule_ptr[i + 1]):
+            code = rule_code[k]
+            for j in range(domain_ptr[code], domain_ptr[code + 1]):
+                pca_sizes[k] += reached[domain_entity[j]]
+        for j in range(begin, end):
+            reached[by_code_entity[j]] = 0
+    _set_onward(adjacency, current, onward, False)
+    return sizes, pca_sizes
+
+
+@njit(cache=True, nogil=True)
+def _set_onward(adjacency, code, onward, on):
+    """Notes, for each entity, its group of a code, plus one; or forgets it."""
+    if code < 0:
+        return
+    for j in range(adjacency.by_code_ptr[code], adjacency.by_code_ptr[code + 1]):
+        entity = adjacency.by_code_entity[j]
+        onward[entity] = adjacency.by_code_group[j] + 1 if on else 0
+
+
+@njit(cache=True, nogil=True)
+def _num_neighbours(adjacency, group, source, choices):
+    start, end = adjacency.group_start[group], adjacency.group_start[group + 1]
+    if choices.equal_ends:
+        return end - start
+    count = 0
+    for i in range(start, end):
+        if adjacency.neighbour[i] != source:
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _num_common(adjacency, group, other, source, choices):
+    if other < 0:
+        return 0
+    neighbour, start = adjacency.neighbour, adjacency.group_start
+    count = 0
+    i, j = start[group], start[other]
+    while i < start[group + 1] and j < start[other + 1]:
+        if neighbour[i] < neighbour[j]:
+            i += 1
+        elif neighbour[i] > neighbour[j]:
+            j += 1
+        else:
+            if neighbour[i] != source or choices.equal_ends:
+                count += 1
+            i += 1
+            j += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _num_reached(adjacency, group, onward, source, choices, serial, stamp):
+    neighbour, start = adjacency.neighbour, adjacency.group_start
+    if choices.equal_ends and choices.equal_middle:
+        # Often one middle leads on at most: then nothing is reached twice.
+        num_steps, only = 0, 0
+        for i in range(start[group], start[group + 1]):
+            step = onward[neighbour[i]] - 1
+            if step >= 0:
+                num_steps += 1
+                only = step
+        if num_steps <= 1:
+            return num_steps * (start[only + 1] - start[only])
+    count = 0
+    for i in range(start[group], start[group + 1]):
+        x = neighbour[i]
+        step = onward[x] - 1
+        if step < 0 or (x == source and not choices.equal_middle):
+            continue
+        for j in range(start[step], start[step + 1]):
+            target = neighbour[j]
+            if stamp[target] == serial:
+                continue
+            if target == source and not choices.equal_ends:
+                continue
+            if target == x and not choices.equal_middle:
+                continue
+            stamp[target] = serial
+            count += 1
+    return count
