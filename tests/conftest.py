@@ -1,8 +1,17 @@
 import os
+import signal
 
 import pytest
 
 os.environ.setdefault("MPLBACKEND", "agg")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ctrl_c_works():
+    """A job in the background ignores Ctrl-C, and would hand that down to tests."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")
