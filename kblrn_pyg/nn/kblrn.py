@@ -80,6 +80,7 @@ class KBLRN(Module):
         self.latent, self.relational, self.numerical = latent, relational, numerical
         self.num_negatives, self.negatives = num_negatives, negatives
         self.config: dict[str, Any] = {}
+        self.kb: HeteroData | None = None  # whose names answers and reasons use
         self._names_digest = ""
 
     @classmethod
@@ -162,6 +163,7 @@ class KBLRN(Module):
             num_negatives,
             negatives,
         )
+        model.kb = data
         scorers = [scorer] if isinstance(scorer, str | KGEModel) else scorer
         model.config = {
             "experts": experts,
