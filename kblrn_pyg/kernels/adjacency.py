@@ -9,17 +9,15 @@ from numba import njit
 class Adjacency(NamedTuple):
     r"""All steps of a knowledge base, in two orders.
 
-    Steps from :obj:`u` over code :obj:`c` are a *code group* of :obj:`u`; those
-    from :obj:`u` to :obj:`v` over any code are a *pair group*.
+    Steps over code :obj:`c` from :obj:`u` are a *code group* of :obj:`c`; those
+    from :obj:`u` to :obj:`v` over any code are a *pair group*. Code groups of
+    one code lie side by side, so that walking a rule stays within the cache.
 
     Args:
-        code_ptr: Where the code groups of each entity begin.
-        group_code: The code of each code group.
+        code_ptr: Where the code groups of each code begin.
+        group_entity: The entity of each code group, sorted within a code.
         group_start: Where the neighbours of each code group begin.
         neighbour: The neighbours, sorted within a code group.
-        by_code_ptr: Where the code groups of each code begin.
-        by_code_group: The code groups, ordered by code, then entity.
-        by_code_entity: The entity of each of them.
         pair_ptr: Where the pair groups of each entity begin.
         pair_neighbour: The neighbour of each pair group, sorted by entity.
         pair_start: Where the codes of each pair group begin.
@@ -27,16 +25,23 @@ class Adjacency(NamedTuple):
     """
 
     code_ptr: np.ndarray
-    group_code: np.ndarray
+    group_entity: np.ndarray
     group_start: np.ndarray
     neighbour: np.ndarray
-    by_code_ptr: np.ndarray
-    by_code_group: np.ndarray
-    by_code_entity: np.ndarray
     pair_ptr: np.ndarray
     pair_neighbour: np.ndarray
     pair_start: np.ndarray
     pair_code: np.ndarray
+
+    @property
+    def num_entities(self) -> int:
+        """The number of entities."""
+        return len(self.pair_ptr) - 1
+
+    @property
+    def num_codes(self) -> int:
+        """The number of codes."""
+        return len(self.code_ptr) - 1
 
 
 def build_adjacency(
@@ -85,13 +90,9 @@ def _build(head, rel, tail, num_entities, num_codes):
         keys[free[t]] = (code + 1) * num_entities + h
         free[t] += 1
     end = _sort_distinct(begin, keys)
-    code_ptr, group_code, group_start, neighbour = _group(
-        begin, end, keys, num_entities
-    )
-    by_code = _groups_by_code(code_ptr, group_code, num_codes)
+    codes = _group_by_code(begin, end, keys, num_entities, num_codes)
     _swap_parts(begin, end, keys, num_entities, num_codes)
-    pairs = _group(begin, end, keys, num_codes)
-    return code_ptr, group_code, group_start, neighbour, *by_code, *pairs
+    return *codes, *_group_by_entity(begin, end, keys, num_codes)
 
 
 @njit(cache=True, nogil=True)
@@ -122,7 +123,41 @@ def _swap_parts(begin, end, keys, base, new_base):
 
 
 @njit(cache=True, nogil=True)
-def _group(begin, end, keys, base):
+def _group_by_code(begin, end, keys, num_entities, num_codes):
+    """Groups the sorted keys ``code * num_entities + neighbour`` of entities."""
+    ptr = np.zeros(num_codes + 1, np.int64)
+    row_ptr = np.zeros(num_codes + 1, np.int64)
+    for u in range(num_entities):
+        last = -1
+        for i in range(begin[u], end[u]):
+            code = keys[i] // num_entities
+            ptr[code + 1] += code != last
+            row_ptr[code + 1] += 1
+            last = code
+    for code in range(num_codes):
+        ptr[code + 1] += ptr[code]
+        row_ptr[code + 1] += row_ptr[code]
+    entity = np.empty(ptr[num_codes], np.int64)
+    start = np.empty(ptr[num_codes] + 1, np.int64)
+    neighbour = np.empty(row_ptr[num_codes], np.int64)
+    free_group, free_row = ptr[:-1].copy(), row_ptr[:-1].copy()
+    for u in range(num_entities):
+        last = -1
+        for i in range(begin[u], end[u]):
+            code = keys[i] // num_entities
+            if code != last:
+                entity[free_group[code]] = u
+                start[free_group[code]] = free_row[code]
+                free_group[code] += 1
+                last = code
+            neighbour[free_row[code]] = keys[i] - code * num_entities
+            free_row[code] += 1
+    start[ptr[num_codes]] = row_ptr[num_codes]
+    return ptr, entity, start, neighbour
+
+
+@njit(cache=True, nogil=True)
+def _group_by_entity(begin, end, keys, base):
     """Two-level offsets of the sorted keys ``major * base + minor`` of entities."""
     num_entities = len(end)
     ptr = np.zeros(num_entities + 1, np.int64)
@@ -158,52 +193,26 @@ def _group(begin, end, keys, base):
 
 
 @njit(cache=True, nogil=True)
-def _groups_by_code(code_ptr, group_code, num_codes):
-    ptr = np.zeros(num_codes + 1, np.int64)
-    for code in group_code:
-        ptr[code + 1] += 1
-    for code in range(num_codes):
-        ptr[code + 1] += ptr[code]
-    free = ptr[:-1].copy()
-    by_code = np.empty(len(group_code), np.int64)
-    entity = np.empty(len(group_code), np.int64)
-    for u in range(len(code_ptr) - 1):
-        for group in range(code_ptr[u], code_ptr[u + 1]):
-            place = free[group_code[group]]
-            by_code[place], entity[place] = group, u
-            free[group_code[group]] += 1
-    return ptr, by_code, entity
-
-
-@njit(cache=True, nogil=True)
-def facts_of(by_code_ptr, by_code_group, by_code_entity, group_start, neighbour, code):
+def facts_of(code_ptr, group_entity, group_start, neighbour, code):
     """Returns the two ends of all steps over a code, ordered by source."""
-    begin, end = by_code_ptr[code], by_code_ptr[code + 1]
-    size = 0
-    for i in range(begin, end):
-        group = by_code_group[i]
-        size += group_start[group + 1] - group_start[group]
-    source = np.empty(size, np.int64)
-    target = np.empty(size, np.int64)
-    k = 0
-    for i in range(begin, end):
-        group = by_code_group[i]
-        for j in range(group_start[group], group_start[group + 1]):
-            source[k], target[k] = by_code_entity[i], neighbour[j]
-            k += 1
-    return source, target
+    begin, end = group_start[code_ptr[code]], group_start[code_ptr[code + 1]]
+    source = np.empty(end - begin, np.int64)
+    for group in range(code_ptr[code], code_ptr[code + 1]):
+        first, last = group_start[group] - begin, group_start[group + 1] - begin
+        source[first:last] = group_entity[group]
+    return source, neighbour[begin:end].copy()
 
 
 @njit(cache=True, nogil=True)
-def find_group(ptr, keys, entity, key):
-    """Returns the group of an entity that has a key, or -1."""
-    low, high = ptr[entity], ptr[entity + 1]
+def find_group(ptr, keys, owner, key):
+    """Returns the group of a code, or of an entity, that has a key, or -1."""
+    low, high = ptr[owner], ptr[owner + 1]
     while low < high:
         middle = (low + high) >> 1
         if keys[middle] < key:
             low = middle + 1
         else:
             high = middle
-    if low < ptr[entity + 1] and keys[low] == key:
+    if low < ptr[owner + 1] and keys[low] == key:
         return low
     return -1

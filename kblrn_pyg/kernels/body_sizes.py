@@ -26,8 +26,6 @@ def body_sizes(
     and ``onward`` 0 everywhere, and are left so, but for the stamps. Bodies
     that share their second code should stand together.
     """
-    by_code_ptr, by_code_entity = adjacency.by_code_ptr, adjacency.by_code_entity
-    by_code_group = adjacency.by_code_group
     reached = np.zeros(len(stamp), np.int64)
     sizes = np.zeros(len(first), np.int64)
     pca_sizes = np.zeros(len(rule_code), np.int64)
@@ -38,9 +36,9 @@ def body_sizes(
             _set_onward(adjacency, current, onward, False)
             _set_onward(adjacency, second[i], onward, True)
             current = second[i]
-        begin, end = by_code_ptr[first[i]], by_code_ptr[first[i] + 1]
-        for j in range(begin, end):
-            source, group = by_code_entity[j], by_code_group[j]
+        begin, end = adjacency.code_ptr[first[i]], adjacency.code_ptr[first[i] + 1]
+        for group in range(begin, end):
+            source = adjacency.group_entity[group]
             if second[i] < 0:
                 count = _num_neighbours(adjacency, group, source, choices)
             elif parallel[i]:
@@ -58,8 +56,8 @@ def body_sizes(
             code = rule_code[k]
             for j in range(domain_ptr[code], domain_ptr[code + 1]):
                 pca_sizes[k] += reached[domain_entity[j]]
-        for j in range(begin, end):
-            reached[by_code_entity[j]] = 0
+        for group in range(begin, end):
+            reached[adjacency.group_entity[group]] = 0
     _set_onward(adjacency, current, onward, False)
     return sizes, pca_sizes
 
@@ -69,9 +67,8 @@ def _set_onward(adjacency, code, onward, on):
     """Notes, for each entity, its group of a code, plus one; or forgets it."""
     if code < 0:
         return
-    for j in range(adjacency.by_code_ptr[code], adjacency.by_code_ptr[code + 1]):
-        entity = adjacency.by_code_entity[j]
-        onward[entity] = adjacency.by_code_group[j] + 1 if on else 0
+    for group in range(adjacency.code_ptr[code], adjacency.code_ptr[code + 1]):
+        onward[adjacency.group_entity[group]] = group + 1 if on else 0
 
 
 @njit(cache=True, nogil=True)

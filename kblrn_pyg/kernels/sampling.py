@@ -1,11 +1,14 @@
-"""Cross-entropy over sampled candidates, forward and backward in one pass.
+"""Cross-entropy over sampled candidates, forward and backward, without large copies.
 
-The table of candidates fits into the cache of a core, so that gathering,
-multiplying and scattering in one go is several times faster than doing them
-one after the other over large temporary arrays.
+Every query has candidates of its own, so that the rows of the embedding table
+are needed in random order, far too often for the cache. Visiting the candidates
+entity by entity instead, one row of the table meets all queries that drew it;
+what is looked up at random are the queries of one batch, which fit into the
+cache of a core.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -13,8 +16,45 @@ from numba import njit
 from kblrn_pyg.kernels.scoring import activation, add_difference_gradient
 from kblrn_pyg.kernels.walking import reach
 
-# How many reached entities of one query are kept for the way back.
-_MAX_REACHED = 1 << 18
+# A stamp that no serial number reaches: an entity that nobody asks about.
+_UNASKED = np.iinfo(np.int64).max
+
+# How many equal queries share one walk, which bounds what it may reach.
+_GROUP_SIZE = 8
+
+
+class Visits(NamedTuple):
+    r"""Which queries drew which entity.
+
+    Args:
+        ptr: Where the visits of each entity begin.
+        place: The visits: places in the flat array of candidates.
+        num_candidates: The number of candidates of a query.
+    """
+
+    ptr: np.ndarray
+    place: np.ndarray
+    num_candidates: int
+
+
+@njit(cache=True, nogil=True)
+def sort_visits(candidates, num_entities):
+    """Sorts the places of all candidates by entity."""
+    num_queries, num_candidates = candidates.shape
+    ptr = np.zeros(num_entities + 1, np.int64)
+    for q in range(num_queries):
+        for j in range(num_candidates):
+            ptr[candidates[q, j] + 1] += 1
+    for entity in range(num_entities):
+        ptr[entity + 1] += ptr[entity]
+    free = ptr[:-1].copy()
+    place = np.empty(num_queries * num_candidates, np.int64)
+    for q in range(num_queries):
+        for j in range(num_candidates):
+            entity = candidates[q, j]
+            place[free[entity]] = q * num_candidates + j
+            free[entity] += 1
+    return Visits(ptr, place, num_candidates)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -32,17 +72,41 @@ def _add_scaled(target, factor, source):
 
 
 @njit(cache=True, nogil=True)
-def _walk(paths, entity, rel, weight, row, clock, stamp, reached, ends):
-    """Adds the weights of all bodies that hold to a dense row.
+def score_visits(begin, end, visits, query, table, score):
+    """Multiplies entities ``begin .. end - 1`` with the queries that drew them."""
+    for entity in range(begin, end):
+        row = table[entity]
+        for i in range(visits.ptr[entity], visits.ptr[entity + 1]):
+            place = visits.place[i]
+            score[place] = _dot(query[place // visits.num_candidates], row)
 
-    What each rule reaches is kept in ``reached``, up to ``ends[rule - first]``,
-    for the way back. Returns how many rules found room there.
+
+@njit(cache=True, nogil=True)
+def add_visit_gradients(
+    begin, end, visits, query, table, score_grad, query_grad, table_grad
+):
+    """Adds the gradients of both factors of :meth:`score_visits`."""
+    for entity in range(begin, end):
+        row, row_grad = table[entity], table_grad[entity]
+        for i in range(visits.ptr[entity], visits.ptr[entity + 1]):
+            place = visits.place[i]
+            q = place // visits.num_candidates
+            _add_scaled(query_grad[q], score_grad[place], row)
+            _add_scaled(row_grad, score_grad[place], query[q])
+
+
+@njit(cache=True, nogil=True)
+def _walk(paths, entity, rel, weight, scratch):
+    """Adds the weights of all bodies that reach a candidate to a dense row.
+
+    What each rule reaches is kept, up to ``ends[rule - first]``, for the way
+    back. Entities that are no candidates have a stamp that keeps them out.
     """
     adjacency, bodies, choices = paths
-    first_rule, last_rule = bodies.ptr[rel], bodies.ptr[rel + 1]
-    num_kept, begin = 0, 0
-    for rule in range(first_rule, last_rule):
-        clock[0] += 1
+    first_rule = bodies.ptr[rel]
+    begin = 0
+    for rule in range(first_rule, bodies.ptr[rel + 1]):
+        scratch.clock[0] += 1
         count = reach(
             adjacency,
             bodies.first[rule],
@@ -50,70 +114,96 @@ def _walk(paths, entity, rel, weight, row, clock, stamp, reached, ends):
             bodies.parallel[rule],
             entity,
             choices,
-            clock[0],
-            stamp,
-            reached[begin:],
+            scratch.clock[0],
+            scratch.stamp,
+            scratch.reached[begin:],
         )
-        w = weight[rule]
         for i in range(begin, begin + count):
-            row[reached[i]] += w
-        # A rule may reach every entity: without so much room, walk again later.
-        if num_kept == rule - first_rule and begin + count + len(stamp) <= len(reached):
-            begin += count
-            ends[num_kept] = begin
-            num_kept += 1
-    return num_kept
+            scratch.row[scratch.reached[i]] += weight[rule]
+        begin += count
+        scratch.ends[rule - first_rule] = begin
 
 
 @njit(cache=True, nogil=True)
-def _walk_back(
-    paths,
-    entity,
-    rel,
-    num_kept,
-    row,
-    grad_row,
-    weight_grad,
-    clock,
-    stamp,
-    reached,
-    ends,
-):
-    """Adds the gradients of the weights, and wipes the row."""
-    adjacency, bodies, choices = paths
-    first_rule, last_rule = bodies.ptr[rel], bodies.ptr[rel + 1]
+def _walk_back(paths, rel, weight_grad, scratch):
+    """Adds the gradients of the weights."""
+    _, bodies, _ = paths
+    first_rule = bodies.ptr[rel]
     begin = 0
-    for rule in range(first_rule, last_rule):
-        if rule - first_rule < num_kept:
-            end = ends[rule - first_rule]
-        else:
-            clock[0] += 1
-            end = begin + reach(
-                adjacency,
-                bodies.first[rule],
-                bodies.second[rule],
-                bodies.parallel[rule],
-                entity,
-                choices,
-                clock[0],
-                stamp,
-                reached[begin:],
-            )
-        total = 0.0
+    for rule in range(first_rule, bodies.ptr[rel + 1]):
+        end = scratch.ends[rule - first_rule]
         for i in range(begin, end):
-            total += grad_row[reached[i]]
-            row[reached[i]] = 0
-        weight_grad[rule] += total
-        if rule - first_rule < num_kept:
-            begin = end
+            weight_grad[rule] += scratch.grad_row[scratch.reached[i]]
+        begin = end
 
 
 @njit(cache=True, nogil=True)
-def sampled_cross_entropy(
+def _add_numbers(features, sign, entity, rel, candidates, numbers, score):
+    """Adds weight times activation for every number that a candidate has."""
+    weight, centre, width = numbers
+    for i in range(features.ptr[rel], features.ptr[rel + 1]):
+        value = features.value[features.attribute[i]]
+        own = value[entity]
+        if math.isnan(own):
+            continue
+        for j in range(len(candidates)):
+            difference = sign * (own - value[candidates[j]])
+            if not math.isnan(difference):
+                score[j] += weight[i] * activation(
+                    difference, centre[i], width[i], features.use_sign
+                )
+
+
+@njit(cache=True, nogil=True)
+def _add_number_gradients(
+    features, sign, entity, rel, candidates, numbers, score_grad, grads
+):
+    weight, centre, width = numbers
+    for i in range(features.ptr[rel], features.ptr[rel + 1]):
+        value = features.value[features.attribute[i]]
+        own = value[entity]
+        if math.isnan(own):
+            continue
+        for j in range(len(candidates)):
+            difference = sign * (own - value[candidates[j]])
+            if not math.isnan(difference):
+                add_difference_gradient(
+                    features.use_sign,
+                    difference,
+                    weight[i],
+                    centre[i],
+                    width[i],
+                    score_grad[j],
+                    grads,
+                    i,
+                )
+
+
+@njit(cache=True, nogil=True)
+def _softmax_gradient(score, scale):
+    """Turns scores into their gradients, the first being the true one's.
+
+    Returns the loss.
+    """
+    top = -math.inf
+    for j in range(len(score)):
+        top = max(top, score[j])
+    true_score = score[0]
+    total = 0.0
+    for j in range(len(score)):
+        score[j] = math.exp(score[j] - top)
+        total += score[j]
+    for j in range(len(score)):
+        score[j] *= scale / total
+    score[0] -= scale
+    return scale * (top + math.log(total) - true_score)
+
+
+@njit(cache=True, nogil=True)
+def cross_entropy_gradients(
     begin,
     end,
-    query,
-    table,
+    score,
     candidates,
     entity,
     rel,
@@ -124,113 +214,115 @@ def sampled_cross_entropy(
     own_rule,
     features,
     sign,
-    num_weight,
-    centre,
-    width,
-    grads,
+    numbers,
+    path_grad,
+    number_grads,
     scratch,
 ):
-    """Returns the loss of queries ``begin .. end - 1``, and adds all gradients.
+    """Returns the loss of queries ``begin .. end - 1``.
 
-    The first candidate of each query is the true one. Queries with the same
-    entity and relation should stand together: their paths are walked once.
-    ``own_rule[own_ptr[q] : own_ptr[q + 1]]`` are rules that hold for the true
-    candidate by the asked fact alone, and do not count for it.
+    ``score`` has what the embeddings give, and has its own gradient in the end;
+    those of all other weights are added up. Queries with the same entity and
+    relation should stand together. The first candidate of each query is the
+    true one. ``own_rule[own_ptr[q] : own_ptr[q + 1]]`` are rules that
+    hold for it by the asked fact alone, and do not count.
     """
-    query_grad, table_grad, path_grad, num_grads = grads
-    row, grad_row, clock, stamp, reached, ends, score, factor = scratch
-    num_candidates = candidates.shape[1]
     has_paths = len(path_weight) > 0
-    num_kept = 0
     loss = 0.0
-    for q in range(begin, end):
+    q = begin
+    while q < end:
+        last = _last_of_group(entity, rel, q, end)
         e, r = entity[q], rel[q]
-        if has_paths and (q == begin or e != entity[q - 1] or r != rel[q - 1]):
-            num_kept = _walk(paths, e, r, path_weight, row, clock, stamp, reached, ends)
-        first_feature, last_feature = features.ptr[r], features.ptr[r + 1]
-        top = -math.inf
-        for j in range(num_candidates):
-            c = candidates[q, j]
-            s = _dot(query[q], table[c]) + row[c]
-            for i in range(first_feature, last_feature):
-                a = features.attribute[i]
-                difference = sign * (features.value[e, a] - features.value[c, a])
-                if not math.isnan(difference):
-                    s += num_weight[i] * activation(
-                        difference, centre[i], width[i], features.use_sign
-                    )
-            if j == 0:
-                for k in range(own_ptr[q], own_ptr[q + 1]):
-                    s -= path_weight[own_rule[k]]
-            score[j] = s
-            top = max(top, s)
-        true_score = score[0]
-        total = 0.0
-        for j in range(num_candidates):
-            score[j] = math.exp(score[j] - top)
-            total += score[j]
-        loss += scale * (top + math.log(total) - true_score)
-
-        for j in range(num_candidates):
-            c = candidates[q, j]
-            g = scale * (score[j] / total - (j == 0))
-            factor[0] = g
-            _add_scaled(query_grad[q], factor[0], table[c])
-            _add_scaled(table_grad[c], factor[0], query[q])
-            grad_row[c] += g
-            for i in range(first_feature, last_feature):
-                a = features.attribute[i]
-                difference = sign * (features.value[e, a] - features.value[c, a])
-                if not math.isnan(difference):
-                    add_difference_gradient(
-                        features.use_sign,
-                        difference,
-                        num_weight[i],
-                        centre[i],
-                        width[i],
-                        g,
-                        num_grads,
-                        i,
-                    )
-            if j == 0:
-                for k in range(own_ptr[q], own_ptr[q + 1]):
-                    path_grad[own_rule[k]] -= g
-
-        is_last = q + 1 == end or e != entity[q + 1] or r != rel[q + 1]
-        if has_paths and is_last:
-            _walk_back(
-                paths,
-                e,
-                r,
-                num_kept,
-                row,
-                grad_row,
-                path_grad,
-                clock,
-                stamp,
-                reached,
-                ends,
+        if has_paths:
+            _ask(candidates[q:last], scratch)
+            _walk(paths, e, r, path_weight, scratch)
+        for i in range(q, last):
+            drawn, of_query = candidates[i], score[i]
+            _add_numbers(features, sign, e, r, drawn, numbers, of_query)
+            if has_paths:
+                for j in range(len(drawn)):
+                    of_query[j] += scratch.row[drawn[j]]
+                for k in range(own_ptr[i], own_ptr[i + 1]):
+                    of_query[0] -= path_weight[own_rule[k]]
+            loss += _softmax_gradient(of_query, scale)
+            _add_number_gradients(
+                features, sign, e, r, drawn, numbers, of_query, number_grads
             )
-        if is_last:
-            p = q
-            while p >= begin and entity[p] == e and rel[p] == r:
-                for j in range(num_candidates):
-                    grad_row[candidates[p, j]] = 0
-                p -= 1
+            if has_paths:
+                for j in range(len(drawn)):
+                    scratch.grad_row[drawn[j]] += of_query[j]
+                for k in range(own_ptr[i], own_ptr[i + 1]):
+                    path_grad[own_rule[k]] -= of_query[0]
+        if has_paths:
+            _walk_back(paths, r, path_grad, scratch)
+            _forget(candidates[q:last], scratch)
+        q = last
     return loss
+
+
+@njit(cache=True, nogil=True)
+def _last_of_group(entity, rel, first, end):
+    """Returns where a group of equal queries ends; its paths are walked once."""
+    last = first + 1
+    end = min(end, first + _GROUP_SIZE)
+    while last < end and entity[last] == entity[first] and rel[last] == rel[first]:
+        last += 1
+    return last
+
+
+@njit(cache=True, nogil=True)
+def _ask(candidates, scratch):
+    for drawn in candidates:
+        for c in drawn:
+            scratch.stamp[c] = -1
+            scratch.row[c] = 0
+            scratch.grad_row[c] = 0
+
+
+@njit(cache=True, nogil=True)
+def _forget(candidates, scratch):
+    for drawn in candidates:
+        for c in drawn:
+            scratch.stamp[c] = _UNASKED
+
+
+class Scratch(NamedTuple):
+    r"""The working memory of one thread.
+
+    Args:
+        row: What the paths give each candidate of a query.
+        grad_row: The gradient of it.
+        clock: The serial number of the last walk.
+        stamp: The serial number of the walk that reached an entity last.
+        reached: What the rules of a query reached.
+        ends: Where that ends for each rule.
+    """
+
+    row: np.ndarray
+    grad_row: np.ndarray
+    clock: np.ndarray
+    stamp: np.ndarray
+    reached: np.ndarray
+    ends: np.ndarray
 
 
 def new_scratch(
     num_entities: int, num_rules: int, num_candidates: int, dtype: np.dtype
-) -> tuple:
-    """Returns the working memory of one thread."""
-    return (
+) -> Scratch:
+    r"""Makes the working memory of one thread.
+
+    Args:
+        num_entities (int): The number of entities.
+        num_rules (int): The most rules that a relation has.
+        num_candidates (int): The number of candidates of a query.
+        dtype (numpy.dtype): The type of the scores.
+    """
+    most_asked = min(_GROUP_SIZE * num_candidates, num_entities)
+    return Scratch(
         np.zeros(num_entities, dtype),
         np.zeros(num_entities, dtype),
         np.zeros(1, np.int64),
-        np.full(num_entities, -1, np.int64),
-        np.empty(max(num_entities, _MAX_REACHED), np.int64),
+        np.full(num_entities, _UNASKED),
+        np.empty(num_rules * most_asked, np.int64),
         np.empty(num_rules, np.int64),
-        np.empty(num_candidates, np.float64),
-        np.empty(1, dtype),  # rounds a factor to the type of the embeddings
     )

@@ -15,7 +15,7 @@ class Differences(NamedTuple):
     Args:
         ptr: Where the features of each relation begin.
         attribute: The attribute of each feature.
-        value: The number of each entity and attribute, NaN where unknown.
+        value: The number of each attribute and entity, NaN where unknown.
         known_ptr: Where the entities with a number begin, for each attribute.
         known: These entities.
         use_sign: Whether the activation is the sign instead of an RBF.
@@ -92,16 +92,17 @@ def add_differences(features, sign, entity, rel, weight, centre, width, scores):
 
     ``sign`` is 1 if the entities are heads, -1 if they are tails.
     """
-    value, known_ptr = features.value, features.known_ptr
+    known_ptr = features.known_ptr
     for q in range(len(entity)):
         for i in range(features.ptr[rel[q]], features.ptr[rel[q] + 1]):
             attribute = features.attribute[i]
-            own = value[entity[q], attribute]
+            value = features.value[attribute]
+            own = value[entity[q]]
             if math.isnan(own):
                 continue
             for k in range(known_ptr[attribute], known_ptr[attribute + 1]):
                 candidate = features.known[k]
-                difference = sign * (own - value[candidate, attribute])
+                difference = sign * (own - value[candidate])
                 scores[q, candidate] += weight[i] * activation(
                     difference, centre[i], width[i], features.use_sign
                 )
@@ -112,16 +113,17 @@ def difference_gradient(
     features, sign, entity, rel, weight, centre, width, grad, grads
 ):
     """Adds the gradients of weights, centres and widths to the rows of ``grads``."""
-    value, known_ptr = features.value, features.known_ptr
+    known_ptr = features.known_ptr
     for q in range(len(entity)):
         for i in range(features.ptr[rel[q]], features.ptr[rel[q] + 1]):
             attribute = features.attribute[i]
-            own = value[entity[q], attribute]
+            value = features.value[attribute]
+            own = value[entity[q]]
             if math.isnan(own):
                 continue
             for k in range(known_ptr[attribute], known_ptr[attribute + 1]):
                 candidate = features.known[k]
-                difference = sign * (own - value[candidate, attribute])
+                difference = sign * (own - value[candidate])
                 add_difference_gradient(
                     features.use_sign,
                     difference,

@@ -7,6 +7,9 @@ from numba import njit
 
 from kblrn_pyg.kernels.adjacency import find_group
 
+# How many steps along a list take as long as finding a group.
+_LOOK_UP_COST = 8
+
 
 class Bodies(NamedTuple):
     r"""The bodies of all rules, walked from one end.
@@ -28,10 +31,10 @@ class Bodies(NamedTuple):
 def reach(adjacency, first, second, parallel, source, choices, serial, stamp, out):
     """Writes the distinct entities that a body reaches to ``out``.
 
-    ``second`` is -1 for one-hop bodies. ``stamp`` has an entry for each entity,
-    none of which may equal ``serial`` before the call. Returns their number.
+    ``second`` is -1 for one-hop bodies. ``stamp`` has an entry for each entity;
+    those whose stamp is ``serial`` or more are left out. Returns their number.
     """
-    group = find_group(adjacency.code_ptr, adjacency.group_code, source, first)
+    group = find_group(adjacency.code_ptr, adjacency.group_entity, first, source)
     if group < 0:
         return 0
     neighbour, start = adjacency.neighbour, adjacency.group_start
@@ -39,23 +42,39 @@ def reach(adjacency, first, second, parallel, source, choices, serial, stamp, ou
         count = 0
         for i in range(start[group], start[group + 1]):
             target = neighbour[i]
+            if stamp[target] >= serial:
+                continue
             if target != source or choices.equal_ends:
                 out[count] = target
                 count += 1
         return count
     if parallel:
-        return _reach_parallel(adjacency, group, second, source, choices, out)
+        return _reach_parallel(
+            adjacency, group, second, source, choices, serial, stamp, out
+        )
     count = 0
+    # Many middles: follow them through the sorted list of all entities that can
+    # go on. Few middles: look each one up.
+    onward, end = adjacency.code_ptr[second], adjacency.code_ptr[second + 1]
+    follow = end - onward <= _LOOK_UP_COST * (start[group + 1] - start[group])
     for i in range(start[group], start[group + 1]):
         x = neighbour[i]
+        if follow:
+            while onward < end and adjacency.group_entity[onward] < x:
+                onward += 1
+            if onward == end:
+                break
+            if adjacency.group_entity[onward] != x:
+                continue
+        else:
+            onward = find_group(adjacency.code_ptr, adjacency.group_entity, second, x)
+            if onward < 0:
+                continue
         if x == source and not choices.equal_middle:
-            continue
-        onward = find_group(adjacency.code_ptr, adjacency.group_code, x, second)
-        if onward < 0:
             continue
         for j in range(start[onward], start[onward + 1]):
             target = neighbour[j]
-            if stamp[target] == serial:
+            if stamp[target] >= serial:
                 continue
             if target == source and not choices.equal_ends:
                 continue
@@ -68,9 +87,9 @@ def reach(adjacency, first, second, parallel, source, choices, serial, stamp, ou
 
 
 @njit(cache=True, nogil=True)
-def _reach_parallel(adjacency, group, second, source, choices, out):
+def _reach_parallel(adjacency, group, second, source, choices, serial, stamp, out):
     neighbour, start = adjacency.neighbour, adjacency.group_start
-    other = find_group(adjacency.code_ptr, adjacency.group_code, source, second)
+    other = find_group(adjacency.code_ptr, adjacency.group_entity, second, source)
     if other < 0:
         return 0
     count = 0
@@ -81,11 +100,14 @@ def _reach_parallel(adjacency, group, second, source, choices, out):
         elif neighbour[i] > neighbour[j]:
             j += 1
         else:
-            if neighbour[i] != source or choices.equal_ends:
-                out[count] = neighbour[i]
-                count += 1
+            target = neighbour[i]
             i += 1
             j += 1
+            if stamp[target] >= serial:
+                continue
+            if target != source or choices.equal_ends:
+                out[count] = target
+                count += 1
     return count
 
 
@@ -142,7 +164,7 @@ def fill_reached(
 @njit(cache=True, nogil=True)
 def is_step(adjacency, source, code, target, own_head, own_rel, own_tail):
     """Tells whether there is a step other than the own fact, walked either way."""
-    group = find_group(adjacency.code_ptr, adjacency.group_code, source, code)
+    group = find_group(adjacency.code_ptr, adjacency.group_entity, code, source)
     if group < 0:
         return False
     low, high = adjacency.group_start[group], adjacency.group_start[group + 1]
@@ -174,8 +196,8 @@ def middles(adjacency, first, second, head, tail, choices, own, limit, out):
     ``own`` is a fact that does not count; relation -1 means none.
     """
     own_head, own_rel, own_tail = own
-    group = find_group(adjacency.code_ptr, adjacency.group_code, head, first)
-    back = find_group(adjacency.code_ptr, adjacency.group_code, tail, second ^ 1)
+    group = find_group(adjacency.code_ptr, adjacency.group_entity, first, head)
+    back = find_group(adjacency.code_ptr, adjacency.group_entity, second ^ 1, tail)
     if group < 0 or back < 0:
         return 0
     neighbour, start = adjacency.neighbour, adjacency.group_start

@@ -28,7 +28,7 @@ def no_differences(num_nodes: int, num_relations: int) -> Differences:
     return Differences(
         np.zeros(num_relations + 1, np.int64),
         np.empty(0, np.int64),
-        np.empty((num_nodes, 0)),
+        np.empty((0, num_nodes)),
         np.zeros(1, np.int64),
         np.empty(0, np.int64),
         False,

@@ -1,5 +1,6 @@
 """Cross-entropy over all entities, and over sampled ones."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,14 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from kblrn_pyg.kernels.sampling import new_scratch, sampled_cross_entropy
+from kblrn_pyg.kernels.sampling import (
+    Scratch,
+    add_visit_gradients,
+    cross_entropy_gradients,
+    new_scratch,
+    score_visits,
+    sort_visits,
+)
 from kblrn_pyg.kernels.scoring import Differences
 from kblrn_pyg.kernels.threads import default_threads, run_all
 from kblrn_pyg.rules import PairFeatures, PathFeatures
@@ -50,7 +58,7 @@ class ExactCrossEntropy(torch.autograd.Function):
 class SampledCrossEntropy(torch.autograd.Function):
     r"""The mean of :math:`\log \sum_{c \in E} \exp s_c - s_t` over queries.
 
-    All three experts are scored, and all gradients collected, in one kernel.
+    All three experts are scored, and all gradients collected, on the way forward.
     """
 
     @staticmethod
@@ -87,63 +95,20 @@ class SampledCrossEntropy(torch.autograd.Function):
             own (PairFeatures): The rules that hold by the asked fact alone.
             differences (Differences): The numerical features.
         """
-        size, dtype = len(entity), query.detach().numpy().dtype
-        num_parts = max(1, min(size, default_threads()))
-        bounds = np.linspace(0, size, num_parts + 1).astype(int).tolist()
-        arrays = [
+        given = [
             tensor.detach().contiguous().numpy()
             for tensor in (query, table, candidates, entity, rel_type)
         ]
-        query_grad = np.zeros(query.shape, dtype)
-        grads = [
-            (
-                query_grad,
-                np.zeros(table.shape, dtype),
-                np.zeros(len(path_weight)),
-                np.zeros((3, len(num_weight))),
-            )
-            for _ in bounds[1:]
-        ]
-        numbers = [
+        weights = [
             tensor.detach().double().numpy()
             for tensor in (path_weight, num_weight, centre, width)
         ]
-
-        def work(part: int, scratch: tuple) -> tuple[int, float]:
-            loss = sampled_cross_entropy(
-                bounds[part],
-                bounds[part + 1],
-                *arrays,
-                1.0 / size,
-                paths.kernel_arguments(from_tail),
-                numbers[0],
-                own.ptr,
-                own.rule,
-                differences,
-                -1.0 if from_tail else 1.0,
-                *numbers[1:],
-                grads[part],
-                scratch,
-            )
-            return part, loss
-
-        losses = dict(
-            run_all(
-                work,
-                range(len(grads)),
-                lambda: new_scratch(
-                    len(table), len(path_weight), candidates.size(1), dtype
-                ),
-            )
+        sampled = _Sampled(*given)
+        loss, by_path, by_number = sampled.add_features(
+            paths, weights[0], own, differences, from_tail, tuple(weights[1:])
         )
-        ctx.save_for_backward(
-            torch.from_numpy(query_grad),
-            *(
-                torch.from_numpy(np.sum([grad[i] for grad in grads], axis=0))
-                for i in (1, 2, 3)
-            ),
-        )
-        loss = sum(losses[part] for part in range(len(grads)))
+        grads = (*sampled.embedding_gradients(), by_path, by_number)
+        ctx.save_for_backward(*(torch.from_numpy(grad) for grad in grads))
         return query.new_tensor(loss)
 
     @staticmethod
@@ -158,3 +123,101 @@ class SampledCrossEntropy(torch.autograd.Function):
             *numbers.unbind(),
             *[None] * 7,
         )
+
+
+class _Sampled:
+    """The scores of sampled candidates, then their gradients."""
+
+    def __init__(
+        self,
+        query: np.ndarray,
+        table: np.ndarray,
+        candidates: np.ndarray,
+        entity: np.ndarray,
+        rel: np.ndarray,
+    ) -> None:
+        self.query, self.table = query, table
+        self.candidates, self.entity, self.rel = candidates, entity, rel
+        self.score = np.zeros(candidates.shape, query.dtype)
+        self.has_embeddings = query.shape[1] > 0
+        if self.has_embeddings:
+            self.visits = sort_visits(candidates, len(table))
+            score = self.score.reshape(-1)
+            self._for_entities(
+                lambda _, part: score_visits(*part, self.visits, query, table, score)
+            )
+
+    def add_features(
+        self,
+        paths: PathFeatures,
+        path_weight: np.ndarray,
+        own: PairFeatures,
+        differences: Differences,
+        from_tail: bool,
+        numbers: tuple[np.ndarray, ...],
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        """Adds all other scores and turns them into gradients.
+
+        Returns the loss, and the gradients of the weights of paths and numbers.
+        """
+        size = len(self.entity)
+        parts = _split(np.linspace(0, size, default_threads() + 1).astype(int))
+        by_path = np.zeros((len(parts), len(path_weight)))
+        by_number = np.zeros((len(parts), 3, len(numbers[0])))
+        losses = np.zeros(len(parts))
+
+        def work(i: int, scratch: Scratch) -> None:
+            losses[i] = cross_entropy_gradients(
+                *parts[i],
+                self.score,
+                self.candidates,
+                self.entity,
+                self.rel,
+                1.0 / size,
+                paths.kernel_arguments(from_tail),
+                path_weight,
+                own.ptr,
+                own.rule,
+                differences,
+                -1.0 if from_tail else 1.0,
+                numbers,
+                by_path[i],
+                by_number[i],
+                scratch,
+            )
+
+        most_rules = int(np.diff(paths.rules.ptr).max(initial=0))
+        shape = len(self.table), most_rules, self.candidates.shape[1]
+        _run(work, len(parts), lambda: new_scratch(*shape, self.score.dtype))
+        return float(losses.sum()), by_path.sum(axis=0), by_number.sum(axis=0)
+
+    def embedding_gradients(self) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the gradients of queries and table, given those of the scores."""
+        by_query = np.zeros((default_threads(), *self.query.shape), self.query.dtype)
+        by_table = np.zeros_like(self.table)
+        if self.has_embeddings:
+            score_grad = self.score.reshape(-1)
+            given = self.visits, self.query, self.table, score_grad
+            self._for_entities(
+                lambda i, part: add_visit_gradients(
+                    *part, *given, by_query[i], by_table
+                )
+            )
+        return by_query.sum(axis=0), by_table
+
+    def _for_entities(self, work: Callable[[int, tuple[int, int]], object]) -> None:
+        """Splits the entities among threads, to about the same number of visits."""
+        shares = np.linspace(0, self.candidates.size, default_threads() + 1)
+        bounds = np.searchsorted(self.visits.ptr, shares)
+        bounds[-1] = len(self.table)
+        parts = _split(bounds)
+        _run(lambda i, _: work(i, parts[i]), len(parts), lambda: None)
+
+
+def _split(bounds: np.ndarray) -> list[tuple[int, int]]:
+    return list(zip(bounds[:-1].tolist(), bounds[1:].tolist()))
+
+
+def _run(work: Callable[[int, Any], object], number: int, scratch: Any) -> None:
+    for _ in run_all(work, range(number), scratch):
+        pass

@@ -250,7 +250,7 @@ def _kernel_features(
     return Differences(
         features.ptr.numpy(),
         features.attribute.numpy(),
-        x.double().contiguous().numpy(),
+        x.double().t().contiguous().numpy(),
         ptr.numpy(),
         entity.contiguous().numpy(),
         use_sign,

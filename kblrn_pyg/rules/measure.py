@@ -45,7 +45,7 @@ def measure_bodies(
         num_threads (int, optional): The number of threads.
             (default: :obj:`None`, all cores)
     """
-    num_entities_of_code = np.diff(domains.by_code_ptr)
+    num_entities_of_code = np.diff(domains.code_ptr)
     from_tail = num_entities_of_code[0::2] < num_entities_of_code[1::2]
     from_tail = from_tail[rules.head]
     steps = rules.steps.copy()
@@ -61,7 +61,7 @@ def measure_bodies(
     first, second, parallel = bodies[:, -2], bodies[:, 0], bodies[:, -1].astype(bool)
     if rules.max_hops == 1:
         second = np.full(len(bodies), -1)
-    num_entities = len(adjacency.code_ptr) - 1
+    num_entities = adjacency.num_entities
 
     def measure(part: slice, scratch: tuple[Ids, Ids]) -> tuple[slice, Ids, Ids]:
         stamp, onward = scratch
@@ -69,8 +69,8 @@ def measure_bodies(
         begin, end = rule_ptr[part.start], rule_ptr[part.stop]
         sizes, pca_sizes = body_sizes(
             adjacency,
-            domains.by_code_ptr,
-            domains.by_code_entity,
+            domains.code_ptr,
+            domains.group_entity,
             first[part],
             second[part],
             parallel[part],

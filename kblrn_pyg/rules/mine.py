@@ -166,10 +166,6 @@ class _Miner:
     min_head_coverage: float
     min_support: int
 
-    @property
-    def num_codes(self) -> int:
-        return len(self.adjacency.by_code_ptr) - 1
-
     def mine(
         self,
         relations: list[str],
@@ -204,9 +200,8 @@ class _Miner:
 
     def _mine_relation(self, relation: int, scratch: Scratch) -> _Part:
         head, tail = facts_of(
-            self.everything.by_code_ptr,
-            self.everything.by_code_group,
-            self.everything.by_code_entity,
+            self.everything.code_ptr,
+            self.everything.group_entity,
             self.everything.group_start,
             self.everything.neighbour,
             2 * relation,
@@ -248,18 +243,19 @@ class _Miner:
         return max(least, self.min_support, 1)
 
     def _chunks(self) -> Iterator[tuple[int, int, int]]:
-        step = max(1, _MAX_TABLE // max(self.num_codes, 1))
-        for first in range(0, self.num_codes, step):
-            yield first, min(first + step, self.num_codes), self.num_codes
+        num_codes = self.adjacency.num_codes
+        step = max(1, _MAX_TABLE // max(num_codes, 1))
+        for first in range(0, num_codes, step):
+            yield first, min(first + step, num_codes), num_codes
 
     def _split_keys(self, keys: Ids, chunk: tuple[int, int, int]) -> Ids:
-        first, second = np.divmod(keys, self.num_codes)
+        first, second = np.divmod(keys, self.adjacency.num_codes)
         return np.column_stack([first + chunk[0], second])
 
     def _new_scratch(self) -> Scratch:
-        num_entities = len(self.adjacency.code_ptr) - 1
         num_rows = next(self._chunks(), (0, 0, 0))[1]
-        return new_scratch(num_entities, num_rows * self.num_codes)
+        num_bodies = num_rows * self.adjacency.num_codes
+        return new_scratch(self.adjacency.num_entities, num_bodies)
 
 
 def _above_parents(rules: RuleSet) -> RuleSet:
