@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint scatter clean
+.PHONY: demo test lint paper-smoke scatter clean
 
 demo: $(VENV)/.installed
 	$(BIN)/kblrn data Families
@@ -12,6 +12,16 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed
 	$(BIN)/pytest
+
+# The reproduction of the paper's tables, in short and on the embedded data set.
+PAPER := $(BIN)/python benchmarks/paper.py --runs out/paper/runs --results out/paper/results
+paper-smoke: $(VENV)/.installed
+	rm -rf out/paper
+	mkdir -p out/paper/benchmarks
+	cp README.md out/paper
+	$(PAPER) --dataset Families --short --recipe paper
+	$(PAPER) --dataset Families --short --recipe modern
+	$(PAPER) --report out/paper
 
 lint: $(VENV)/.installed
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[lint]'

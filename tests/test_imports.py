@@ -20,7 +20,7 @@ MAY_USE = {
     "loader": {"data"},
     "nn": {"kernels", "rules", "data", "loader"},
     "evaluation": {"kernels", "data"},
-    "training": {"nn", "loader", "evaluation", "data"},
+    "training": {"nn", "loader", "evaluation", "data", "kernels"},
     "cli": {"data", "datasets", "plotting", "rules", "nn", "evaluation", "training"},
     "plotting": {"data", "datasets"},
 }

@@ -331,3 +331,14 @@ def test_tensorboard_is_optional(tmp_path, monkeypatch, caplog):
         "tensorboard is not installed, only log.jsonl is written"
     ]
     assert len(Run(tmp_path).read_log()) == 1
+
+
+def test_learning_rate_falls_from_epoch_to_epoch():
+    data = small_kb()[0]
+    weights = {}
+    for epochs, decay in ((1, 1.0), (2, 1e-12), (2, 1.0)):
+        model = FakeModel()
+        fit(model, data, epochs=epochs, lr=0.1, lr_decay=decay)
+        weights[epochs, decay] = next(iter(model.state_dict().values())).clone()
+    assert torch.allclose(weights[1, 1.0], weights[2, 1e-12], atol=1e-9)
+    assert not torch.allclose(weights[1, 1.0], weights[2, 1.0], atol=1e-3)

@@ -41,9 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="continue a run; its settings need not be given again",
     )
-    parser.add_argument(
-        "--threads", type=_positive, help="how many threads torch may use"
-    )
+    parser.add_argument("--threads", type=_positive, help="how many threads to use")
     parser.add_argument(
         "--tensorboard", action="store_true", help="log for TensorBoard, too"
     )
@@ -76,6 +74,7 @@ def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
     _add(parser, "epochs", "the most epochs", type=_not_negative)
     _add(parser, "batch_size", "triples in a batch", type=_positive)
     _add(parser, "lr", "the learning rate", type=float)
+    _add(parser, "lr_decay", "its factor from epoch to epoch", type=float)
     _add(parser, "validate_every", "epochs between validations", type=_positive)
     _add(parser, "patience", "validations without a better MRR", type=_not_negative)
     _add(parser, "seed", "the seed of all random numbers", type=_not_negative)

@@ -12,9 +12,22 @@ Result = TypeVar("Result")
 Scratch = TypeVar("Scratch")
 
 
+_limit: int | None = None
+
+
 def default_threads() -> int:
-    """Returns how many threads Numba would use."""
-    return int(config.NUMBA_NUM_THREADS)
+    """Returns how many threads kernels use: Numba's number, unless limited."""
+    return int(config.NUMBA_NUM_THREADS) if _limit is None else _limit
+
+
+def limit_threads(num_threads: int) -> None:
+    r"""Sets how many threads kernels use.
+
+    Args:
+        num_threads (int): How many.
+    """
+    global _limit  # noqa: PLW0603, a setting of the process, as torch's is
+    _limit = num_threads
 
 
 def run_all(

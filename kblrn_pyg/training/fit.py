@@ -73,6 +73,7 @@ def fit(
     epochs: int = 100,
     batch_size: int = 512,
     lr: float = 0.001,
+    lr_decay: float = 1.0,
     validate_every: int = 5,
     patience: int = 0,
     seed: int = 0,
@@ -107,6 +108,8 @@ def fit(
         batch_size (int, optional): The number of triples in a batch.
             (default: :obj:`512`)
         lr (float, optional): The learning rate. (default: :obj:`0.001`)
+        lr_decay (float, optional): What it is multiplied with after each epoch.
+            (default: :obj:`1.0`)
         validate_every (int, optional): The number of epochs between two
             validations; the last epoch is validated in any case.
             (default: :obj:`5`)
@@ -123,7 +126,7 @@ def fit(
         progress (bool, optional): Whether to show a progress bar.
             (default: :obj:`False`)
     """
-    plan = _Plan(epochs, batch_size, lr, validate_every, patience, seed)
+    plan = _Plan(epochs, batch_size, lr, lr_decay, validate_every, patience, seed)
     training = _Training(model, train, val, filter_with, plan, run)
     with own_random_numbers(), InterruptGuard(enabled=run is not None) as guard:
         try:
@@ -147,6 +150,7 @@ class _Plan:
     epochs: int
     batch_size: int
     lr: float
+    lr_decay: float
     validate_every: int
     patience: int
     seed: int
@@ -155,7 +159,7 @@ class _Plan:
         for name in ("epochs", "patience", "seed"):
             if (number := getattr(self, name)) < 0:
                 raise ValueError(f"'{name}' must not be negative (got {number})")
-        for name in ("batch_size", "lr", "validate_every"):
+        for name in ("batch_size", "lr", "lr_decay", "validate_every"):
             if not (number := getattr(self, name)) > 0:
                 raise ValueError(f"'{name}' must be positive (got {number})")
 
@@ -245,6 +249,8 @@ class _Training:
 
     def _train_epoch(self, guard: InterruptGuard, bar: Any) -> None:
         self.model.train()
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.plan.lr * self.plan.lr_decay**self.position.epoch
         start = time.perf_counter()
         for batch in self._remaining_batches():
             loss, size = self._step(*batch), batch[0].numel()

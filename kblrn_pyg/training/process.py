@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from kblrn_pyg.kernels.threads import limit_threads
+
 
 class Interrupted(KeyboardInterrupt):
     """Raised when Ctrl-C ended the training, after everything was saved."""
@@ -54,7 +56,9 @@ class Process:
 
 
 def set_threads(num_threads: int | None) -> int:
-    r"""Sets how many threads torch may use, and returns how many it uses.
+    r"""Sets how many threads torch and the kernels may use.
+
+    Returns how many torch uses.
 
     Sums depend on the number of threads in the last bits, hence so do weights.
 
@@ -64,6 +68,7 @@ def set_threads(num_threads: int | None) -> int:
     """
     if num_threads is not None:
         torch.set_num_threads(num_threads)
+        limit_threads(num_threads)
     return torch.get_num_threads()
 
 

@@ -1,0 +1,1 @@
+"""The paper's tables, reproduced: ``benchmarks/paper.py`` is the command."""

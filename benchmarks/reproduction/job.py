@@ -1,0 +1,67 @@
+"""One training, named after everything that shapes it."""
+
+from dataclasses import dataclass
+
+from reproduction.recipes import Recipe
+
+# Data sets with the same training triples: one training serves them all, and
+# stops for each when its own validation set says so.
+JUDGED = {
+    "FB15k": ("FB15k", "FB15k-num"),
+    "FB15k-237": ("FB15k-237", "FB15k-237-num"),
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    r"""One training.
+
+    Args:
+        dataset (str): The data set to train on.
+        recipe (Recipe): How to train.
+        experts (str): The instance of the model.
+        hidden_channels (int): The embedding size; 0 without embeddings.
+        seed (int, optional): The seed. (default: :obj:`0`)
+        scorer (str, optional): The latent scorer. (default: :obj:`"distmult"`)
+        numerical (str, optional): :obj:`"rbf"` or :obj:`"sign"`.
+            (default: :obj:`"rbf"`)
+        permuted (bool, optional): Whether the numbers are permuted among the
+            entities that have the attribute. (default: :obj:`False`)
+    """
+
+    dataset: str
+    recipe: Recipe
+    experts: str
+    hidden_channels: int
+    seed: int = 0
+    scorer: str = "distmult"
+    numerical: str = "rbf"
+    permuted: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        parts = [self.dataset, self.recipe.name, self.experts]
+        if self.scorer != "distmult":
+            parts.append(self.scorer)
+        if self.numerical != "rbf":
+            parts.append(self.numerical)
+        if self.permuted:
+            parts.append("permuted")
+        if self.hidden_channels:
+            parts.append(f"d{self.hidden_channels}")
+        return "_".join([*parts, f"seed{self.seed}"])
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """The data sets that the training is judged on."""
+        return JUDGED.get(self.dataset, (self.dataset,))
+
+
+def trained_on(dataset: str) -> str:
+    r"""Returns the data set that has the training triples of another.
+
+    Args:
+        dataset (str): The data set to judge on.
+    """
+    return next((base for base, all_ in JUDGED.items() if dataset in all_), dataset)

@@ -1,0 +1,125 @@
+"""RESULTS.md and the table of the README, made of records and notes."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from reproduction.cells import chosen, mean_of, paper_row
+from reproduction.layout import Line, beside, overall, table_text
+from reproduction.markdown import figure, markdown_table
+from reproduction.records import Record, read_records, write_text
+from reproduction.statistics import STATISTICS
+from reproduction.tables import TABLES
+
+_NOTES = Path(__file__).with_name("notes.md")
+_BEGIN, _END = "<!-- results: made by benchmarks/paper.py -->", "<!-- end -->"
+# How far below the paper a figure may be without an explanation.
+_TOLERANCE = 0.015
+
+
+def write_report(folder: Path, results: Path) -> None:
+    r"""Writes RESULTS.md and the table of the README.
+
+    Args:
+        folder (Path): The folder of the repository.
+        results (Path): The folder of all records.
+    """
+    records, notes = read_records(results), _read_notes()
+    parts = ["# The paper's tables, reproduced\n", notes["introduction"]]
+    for name in (STATISTICS, *TABLES):
+        parts.append(table_text(name, records))
+        if name in notes:
+            parts.append(notes[name])
+    runs = [record for record in records if "job" in record]
+    parts += [_shortfalls(runs), notes.get("shortfalls", ""), _all_runs(runs)]
+    write_text(folder / "benchmarks" / "RESULTS.md", "\n".join(parts))
+    _write_between_marks(folder / "README.md", readme_table(runs))
+
+
+def _read_notes() -> dict[str, str]:
+    """What people say about a table; all figures come from records."""
+    text = _NOTES.read_text(encoding="utf-8")
+    found = re.split(r"^# (.*)$", text, flags=re.MULTILINE)[1:]
+    return {name: body.strip() + "\n" for name, body in zip(found[::2], found[1::2])}
+
+
+def _shortfalls(records: list[Record]) -> str:
+    """Every cell of the recipe of the paper that is well below the paper."""
+    text = "## Below the paper by more than 1.5 points, recipe paper\n\n"
+    return text + ("".join(_short_lines(records)) or "None of those that were run.\n")
+
+
+def _short_lines(records: list[Record]) -> Iterator[str]:
+    for name in ("benchmarks", "numerical", "rules", "representations"):
+        for dataset in TABLES[name].datasets:
+            for row in TABLES[name].rows:
+                theirs = paper_row(name, dataset, row.name).get("mrr")
+                found = chosen(records, dataset, row, "paper")
+                ours = mean_of(found, lambda record: overall(record, "mrr"))
+                if theirs is None or ours is None or ours.mean >= theirs - _TOLERANCE:
+                    continue
+                gap = 100 * (theirs - ours.mean)
+                yield (
+                    f"- {dataset}, {row.name}: MRR {figure('mrr', ours)}, {gap:.1f} "
+                    f"points below the paper's {figure('mrr', theirs)}\n"
+                )
+
+
+def _all_runs(records: list[Record]) -> str:
+    rows = [
+        [
+            _description(record["job"]),
+            f"{record['best_epoch']} of {record['epochs']}",
+            f"{record['seconds'] / 60:.0f}",
+            f"{record['peak_memory_mb']:,.0f}",
+            figure("mrr", record["val"]["mrr"]),
+            figure("mrr", record["test"]["overall"]["mrr"]),
+        ]
+        for record in records
+    ]
+    header = ["training", "best epoch", "minutes", "peak MB", "val MRR", "test MRR"]
+    return f"## All trainings\n\n{markdown_table(header, rows)}"
+
+
+def _description(job: dict) -> str:
+    parts = [job["dataset"], job["recipe"], f"KB{job['experts']}", job["scorer"]]
+    if job["numerical"] != "rbf":
+        parts.append(job["numerical"])
+    if job["permuted"]:
+        parts.append("permuted")
+    if job["hidden_channels"]:
+        parts.append(f"size {job['hidden_channels']}")
+    return ", ".join([*parts, f"seed {job['seed']}"])
+
+
+def readme_table(records: list[Record]) -> str:
+    r"""Returns MRR and Hits@10 of all instances, on the data sets that matter most.
+
+    Args:
+        records (list): The records of all trainings.
+    """
+    lines = [
+        Line(
+            f"{dataset}, {row.name}",
+            paper_row(name, dataset, row.name),
+            dataset,
+            row,
+            overall,
+        )
+        for name, dataset in (
+            ("benchmarks", "FB15k-237"),
+            ("numerical", "FB15k-237-num"),
+        )
+        for row in TABLES[name].rows
+        if row.name.startswith("KB")
+    ]
+    return beside(lines, ("mrr", "hits@10"), records)
+
+
+def _write_between_marks(path: Path, text: str) -> None:
+    whole = path.read_text(encoding="utf-8")
+    before, _, rest = whole.partition(_BEGIN)
+    _, _, after = rest.partition(_END)
+    if not after:
+        raise ValueError(f"{path} must have the marks {_BEGIN!r} and {_END!r}")
+    write_text(path, f"{before}{_BEGIN}\n\n{text}\n{_END}{after}")

@@ -1,0 +1,160 @@
+"""What each table of the paper needs."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from reproduction.job import Job, trained_on
+from reproduction.recipes import Recipe
+
+_FOUR = ("mr", "mrr", "hits@1", "hits@10")
+_FIVE = ("mr", "mrr", "hits@3", "hits@5", "hits@10")
+
+
+@dataclass(frozen=True)
+class Row:
+    r"""A row of a table.
+
+    Args:
+        name (str): What the paper calls it.
+        experts (str): The instance of the model.
+        change (dict, optional): Further arguments of :class:`Job`.
+    """
+
+    name: str
+    experts: str
+    change: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def properties(self) -> dict[str, Any]:
+        """What its records have in common."""
+        usual = {"scorer": "distmult", "numerical": "rbf", "permuted": False}
+        return {"experts": self.experts} | usual | self.change
+
+
+@dataclass(frozen=True)
+class Table:
+    r"""A table of the paper.
+
+    Args:
+        title (str): Its title.
+        datasets (tuple): The data sets it is about.
+        rows (tuple): The rows that have to be trained.
+        metrics (tuple): Its columns.
+    """
+
+    title: str
+    datasets: tuple[str, ...]
+    rows: tuple[Row, ...]
+    metrics: tuple[str, ...] = _FOUR
+
+
+INSTANCES = tuple(
+    Row(f"KB{experts}", experts) for experts in ("l", "r", "lr", "ln", "rn", "lrn")
+)
+_TRANSE = Row("TransE", "l", {"scorer": "transe"})
+_COMPLEX = Row("ComplEx", "l", {"scorer": "complex"})
+# DistMult is what KBl is made of: the same training.
+_DISTMULT = Row("DistMult", "l")
+_KBLR, _KBLRN = INSTANCES[2], INSTANCES[5]
+
+TABLES = {
+    "benchmarks": Table(
+        "FB15k-237 and FB15k",
+        ("FB15k-237", "FB15k"),
+        (_TRANSE, _DISTMULT, _COMPLEX, *INSTANCES),
+    ),
+    "numerical": Table(
+        "FB15k-237-num and FB15k-num: relations with numerical features",
+        ("FB15k-237-num", "FB15k-num"),
+        (_TRANSE, _DISTMULT, *INSTANCES),
+    ),
+    "rules": Table(
+        "WN18 and FB122 with the rules provided",
+        ("WN18", "FB122"),
+        INSTANCES[:3],
+        _FIVE,
+    ),
+    "representations": Table(
+        "Sign or RBF of the differences",
+        ("FB15k-237-num",),
+        (Row("sign", "lrn", {"numerical": "sign"}), Row("RBF", "lrn")),
+    ),
+    "relations": Table(
+        "Three relations with and without numerical features",
+        ("FB15k-237-num",),
+        (_KBLR, _KBLRN),
+        ("mrr", "hits@10"),
+    ),
+    "cardinality": Table(
+        "Queries that one entity completes, and that many do",
+        ("FB15k-237-num",),
+        (_KBLR, _KBLRN),
+        ("mr", "mrr"),
+    ),
+    "features": Table(
+        "The relational features that contributed most",
+        ("FB15k-237",),
+        (_KBLRN,),
+    ),
+    "usa": Table(
+        "(United States of America, /location/location/contains, ?)",
+        ("FB15k-237",),
+        (_TRANSE, _KBLR, _KBLRN),
+        ("auc_pr", "mr", "mrr"),
+    ),
+    "control": Table(
+        "The literal control: true numbers, permuted numbers, no numbers",
+        ("FB15k-237-num", "FB15k-num"),
+        (_KBLRN, Row("KBlrn, permuted", "lrn", {"permuted": True}), _KBLR),
+    ),
+}
+
+# Seeds behind the mean of a cell; one where nothing else is said.
+_SEVERAL_SEEDS = {
+    (dataset, experts): (0, 1, 2)
+    for dataset in ("FB15k-237", "FB15k-237-num")
+    for experts in ("lr", "lrn")
+}
+
+
+def jobs_of(
+    table: Table,
+    recipe: Recipe,
+    datasets: Sequence[str] | None = None,
+    instances: Sequence[str] | None = None,
+    seeds: Sequence[int] | None = None,
+) -> Iterator[Job]:
+    r"""Returns the trainings that a table needs, the first seed first.
+
+    Args:
+        table (Table): The table.
+        recipe (Recipe): How to train.
+        datasets (sequence, optional): Only these, or others in their place.
+            (default: :obj:`None`, all)
+        instances (sequence, optional): Only these. (default: :obj:`None`, all)
+        seeds (sequence, optional): Only these. (default: :obj:`None`, all)
+    """
+    for dataset in datasets or table.datasets:
+        for seed in seeds or (0, 1, 2):
+            for row in table.rows:
+                if instances is not None and row.experts not in instances:
+                    continue
+                planned = seeds or _seeds(dataset, row)
+                if seed not in planned:
+                    continue
+                for size in recipe.sizes if "l" in row.experts else (0,):
+                    yield Job(
+                        trained_on(dataset),
+                        recipe,
+                        row.experts,
+                        size,
+                        seed,
+                        **row.change,
+                    )
+
+
+def _seeds(dataset: str, row: Row) -> tuple[int, ...]:
+    if row.change:
+        return (0,)
+    return _SEVERAL_SEEDS.get((dataset, row.experts), (0,))

@@ -1,0 +1,159 @@
+"""The reproduction of the paper's tables, on the embedded data set."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from reproduction import layout, report, train
+from reproduction.cells import chosen, mean_of
+from reproduction.job import Job, trained_on
+from reproduction.markdown import figure
+from reproduction.recipes import MODERN, PAPER
+from reproduction.records import Places, read_records
+from reproduction.tables import TABLES, Row, jobs_of
+from reproduction.train import is_done, permute_numbers, run_job
+
+from kblrn_pyg.datasets import Families
+from kblrn_pyg.training import fit
+
+SHORT = PAPER.shortened()
+
+
+@pytest.fixture
+def places(tmp_path):
+    return Places(None, tmp_path / "runs", tmp_path / "results")
+
+
+def test_jobs_of_a_table_share_trainings():
+    jobs = list(jobs_of(TABLES["benchmarks"], PAPER, ["FB15k-237"]))
+    names = [job.name for job in jobs]
+    # DistMult is KBl; six instances, four of them in two sizes; three seeds of two.
+    assert len(set(names)) == 2 * 2 + 2 * 4 + 2 + 2 * 2 * 2
+    numerical = {
+        job.name for job in jobs_of(TABLES["numerical"], PAPER, ["FB15k-237-num"])
+    }
+    assert numerical < set(names)
+    assert trained_on("FB15k-237-num") == "FB15k-237"
+    assert len(set(names)) == len({job for job in names})
+
+
+def test_recipe_of_the_paper_is_that_of_section_5():
+    assert PAPER.training == {"batch_size": 512, "lr": 0.001, "validate_every": 5}
+    assert PAPER.model == {"num_negatives": 500}
+    assert (PAPER.sizes, PAPER.epochs, PAPER.patience) == ((100, 200), 100, 0)
+    assert MODERN.model["num_negatives"] is None
+
+
+def test_record_tells_what_was_done(places):
+    job = Job("Families", SHORT, "lrn", 8)
+    assert not is_done(job, places)
+    assert run_job(job, places, progress=False)
+    assert is_done(job, places)
+    (record,) = read_records(places.results)
+    assert record["job"]["experts"] == "lrn"
+    assert record["job"]["num_negatives"] == 500
+    assert record["epochs"] == 2
+    assert record["seconds"] > 0
+    overall = record["test"]["overall"]
+    assert overall["count"] == 2 * 1659
+    assert 0.05 < overall["mrr"] < 1
+    assert record["heaviest_rules"][0]["weight"] > 0
+    assert set(record["versions"]) >= {"torch", "kblrn_pyg"}
+    by_answers = record["test"]["by_answers"]
+    assert sum(part["count"] for part in by_answers.values()) == overall["count"]
+
+
+def test_killed_campaign_goes_on_as_if_nothing_had_happened(places, monkeypatch):
+    job = Job("Families", SHORT, "lr", 8)
+    run_job(job, places, progress=False)
+    (whole,) = read_records(places.results)
+
+    again = Places(None, places.runs.parent / "again", places.runs.parent / "other")
+    calls = []
+
+    def dying_fit(*args, **kwargs):
+        calls.append(kwargs["epochs"])
+        if len(calls) == 2:
+            raise MemoryError("killed")
+        return fit(*args, **kwargs)
+
+    monkeypatch.setattr(train, "fit", dying_fit)
+    with pytest.raises(MemoryError):
+        run_job(job, again, progress=False)
+    assert run_job(job, again, progress=False)
+    assert calls == [1, 2, 2]  # the first epoch is not done again
+    (other,) = read_records(again.results)
+    for key in ("val", "test", "best_epoch", "heaviest_rules"):
+        assert other[key] == whole[key]
+
+
+def test_a_folder_belongs_to_one_process(places):
+    job = Job("Families", SHORT, "r", 0)
+    (places.runs / job.name).mkdir(parents=True)
+    with train._locked(places.runs / job.name / "lock") as is_mine:
+        assert is_mine
+        assert not run_job(job, places, progress=False)
+    assert not is_done(job, places)
+
+
+def test_permuted_numbers_stay_with_their_attribute():
+    data = Families(split="train")[0]
+    before = data["entity"].x.clone()
+    permute_numbers(data, seed=3)
+    after = data["entity"].x
+    assert torch.equal(before.isnan(), after.isnan())
+    for old, new in zip(before.t(), after.t()):
+        old, new = old[~old.isnan()], new[~new.isnan()]
+        assert torch.equal(old.sort().values, new.sort().values)
+    assert not torch.equal(before.nan_to_num(), after.nan_to_num())
+
+
+def record_of(size, seed, val, test):
+    job = {"dataset": "FB15k-237", "recipe": "paper", **Row("KBlr", "lr").properties}
+    metrics = {"mr": 200.0, "mrr": test, "hits@1": 0.2, "hits@10": 0.5}
+    return {
+        "job": {**job, "hidden_channels": size, "seed": seed},
+        "val": {"mrr": val},
+        "test": {"overall": metrics, "by_answers": {}, "by_relation": {}},
+        "best_epoch": 5,
+        "epochs": 10,
+        "seconds": 60.0,
+        "peak_memory_mb": 100.0,
+        "heaviest_rules": [],
+    }
+
+
+def test_sizes_are_chosen_by_validation_and_seeds_averaged():
+    records = [
+        record_of(100, 0, val=0.30, test=0.29),
+        record_of(200, 0, val=0.31, test=0.28),  # better there, worse here
+        record_of(100, 1, val=0.32, test=0.30),
+    ]
+    found = chosen(records, "FB15k-237", Row("KBlr", "lr"), "paper")
+    assert [one["test"]["overall"]["mrr"] for one in found] == [0.28, 0.30]
+    cell = mean_of(found, lambda record: layout.overall(record, "mrr"))
+    assert cell.mean == pytest.approx(0.29)
+    assert cell.deviation == pytest.approx(np.std([0.28, 0.30], ddof=1))
+    assert figure("mrr", cell) == "29.0 ±1.4"
+    text = layout.table_text("benchmarks", records, ["FB15k-237"])
+    (line,) = [line for line in text.splitlines() if line.startswith("| KBlr |")]
+    assert "29.0 ±1.4" in line
+    assert "30.6" in line  # the paper's
+
+
+def test_report_names_what_is_below_the_paper(tmp_path):
+    (tmp_path / "results").mkdir()
+    for seed, test in enumerate((0.27, 0.28)):
+        path = tmp_path / "results" / f"{seed}.json"
+        path.write_text(json.dumps(record_of(100, seed, 0.3, test)))
+    readme = tmp_path / "README.md"
+    readme.write_text(f"before\n{report._BEGIN}\nold\n{report._END}\nafter\n")
+    (tmp_path / "benchmarks").mkdir()
+    report.write_report(tmp_path, tmp_path / "results")
+    text = (tmp_path / "benchmarks" / "RESULTS.md").read_text()
+    assert "- FB15k-237, KBlr: MRR 27.5 ±0.7, 3.1 points below the paper's 30.6" in text
+    assert "old" not in readme.read_text()
+    assert readme.read_text().startswith("before\n")
+    assert readme.read_text().endswith("after\n")
+    assert "FB15k-237, KBlr | 30.6" in readme.read_text()
