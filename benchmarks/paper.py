@@ -19,7 +19,7 @@ from reproduction.layout import table_text
 from reproduction.recipes import RECIPES
 from reproduction.records import Places, read_records
 from reproduction.report import write_report
-from reproduction.statistics import STATISTICS, record_statistics
+from reproduction.sizes import STATISTICS, record_statistics
 from reproduction.tables import TABLES, jobs_of
 from reproduction.train import is_done, run_job
 

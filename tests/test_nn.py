@@ -119,7 +119,6 @@ def test_exact_loss_is_the_cross_entropy_over_all_entities(data, experts):
         (model.score_tails(head, rel), tail),
         (model.score_heads(rel, tail), head),
     ):
-        rows = torch.arange(len(head))
         if model.relational is not None:
             # Facts that answer one query share its row, and each leaves it.
             scores = scores.clone()
@@ -129,12 +128,13 @@ def test_exact_loss_is_the_cross_entropy_over_all_entities(data, experts):
                 for i in mine:
                     scores[mine, answer[i]] -= own[i]
         expected = expected + torch.nn.functional.cross_entropy(scores, answer) / 2
-        assert rows.numel()
     torch.testing.assert_close(model.loss(head, rel, tail), expected)
 
 
 @pytest.mark.parametrize("negatives", ["triple", "shared"])
-@pytest.mark.parametrize("scorer", ["distmult", ["complex", "distmult"]], ids=str)
+@pytest.mark.parametrize(
+    "scorer", ["distmult", ["complex", "distmult"], "transe"], ids=str
+)
 @pytest.mark.parametrize("experts", INSTANCES)
 def test_fused_loss_equals_the_plain_one(data, experts, scorer, negatives, monkeypatch):
     if "l" not in experts and scorer != "distmult":

@@ -7,7 +7,7 @@ from reproduction.cells import chosen, mean_of, paper_figures, paper_row
 from reproduction.markdown import NONE, figure, markdown_table
 from reproduction.recipes import RECIPES
 from reproduction.records import Record
-from reproduction.statistics import STATISTICS
+from reproduction.sizes import STATISTICS
 from reproduction.tables import TABLES, Row, Table
 
 TITLES = {"paper": "recipe paper", "modern": "recipe modern"}

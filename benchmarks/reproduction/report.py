@@ -8,7 +8,7 @@ from reproduction.cells import chosen, mean_of, paper_row
 from reproduction.layout import Line, beside, overall, table_text
 from reproduction.markdown import figure, markdown_table
 from reproduction.records import Record, read_records, write_text
-from reproduction.statistics import STATISTICS
+from reproduction.sizes import STATISTICS
 from reproduction.tables import TABLES
 
 _NOTES = Path(__file__).with_name("notes.md")

@@ -82,7 +82,7 @@ TABLES = {
     ),
     "relations": Table(
         "Three relations with and without numerical features",
-        ("FB15k-237-num",),
+        ("FB15k-237",),
         (_KBLR, _KBLRN),
         ("mrr", "hits@10"),
     ),

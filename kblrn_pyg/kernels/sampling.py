@@ -71,28 +71,53 @@ def _add_scaled(target, factor, source):
         target[k] += factor * source[k]
 
 
+@njit(cache=True, nogil=True, fastmath=True)
+def _distance(a, b):
+    total = a.dtype.type(0)
+    for k in range(len(a)):
+        total += abs(a[k] - b[k])
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _add_signs(target, factor, a, b):
+    for k in range(len(target)):
+        target[k] += factor * ((a[k] > b[k]) - (a[k] < b[k]))
+
+
 @njit(cache=True, nogil=True)
-def score_visits(begin, end, visits, query, table, score):
-    """Multiplies entities ``begin .. end - 1`` with the queries that drew them."""
+def score_visits(begin, end, visits, query, table, by_distance, score):
+    """Compares entities ``begin .. end - 1`` with the queries that drew them.
+
+    By their dot product, or by their negative distance in the L1 norm.
+    """
     for entity in range(begin, end):
         row = table[entity]
         for i in range(visits.ptr[entity], visits.ptr[entity + 1]):
             place = visits.place[i]
-            score[place] = _dot(query[place // visits.num_candidates], row)
+            of_query = query[place // visits.num_candidates]
+            if by_distance:
+                score[place] = -_distance(of_query, row)
+            else:
+                score[place] = _dot(of_query, row)
 
 
 @njit(cache=True, nogil=True)
 def add_visit_gradients(
-    begin, end, visits, query, table, score_grad, query_grad, table_grad
+    begin, end, visits, query, table, by_distance, score_grad, query_grad, table_grad
 ):
-    """Adds the gradients of both factors of :meth:`score_visits`."""
+    """Adds the gradients of what :meth:`score_visits` compares."""
     for entity in range(begin, end):
         row, row_grad = table[entity], table_grad[entity]
         for i in range(visits.ptr[entity], visits.ptr[entity + 1]):
             place = visits.place[i]
-            q = place // visits.num_candidates
-            _add_scaled(query_grad[q], score_grad[place], row)
-            _add_scaled(row_grad, score_grad[place], query[q])
+            q, g = place // visits.num_candidates, score_grad[place]
+            if by_distance:
+                _add_signs(query_grad[q], g, row, query[q])
+                _add_signs(row_grad, g, query[q], row)
+            else:
+                _add_scaled(query_grad[q], g, row)
+                _add_scaled(row_grad, g, query[q])
 
 
 @njit(cache=True, nogil=True)

@@ -68,6 +68,11 @@ class LatentExpert(Module):
         """Whether all scorers multiply a query with a table of candidates."""
         return all(scorers.is_dot(scorer) for scorer in self.scorers)
 
+    @property
+    def is_l1(self) -> bool:
+        """Whether there is one scorer, which measures distances in the L1 norm."""
+        return len(self.scorers) == 1 and scorers.is_l1(self.scorers[0])
+
     def forward(
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
     ) -> Tensor:

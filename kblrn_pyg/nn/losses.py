@@ -74,6 +74,7 @@ class SampledCrossEntropy(torch.autograd.Function):
         entity: Tensor,
         rel_type: Tensor,
         from_tail: bool,
+        by_distance: bool,
         paths: PathFeatures,
         own: PairFeatures,
         differences: Differences,
@@ -81,7 +82,7 @@ class SampledCrossEntropy(torch.autograd.Function):
         r"""Returns the loss.
 
         Args:
-            query (torch.Tensor): What candidates are multiplied with.
+            query (torch.Tensor): What candidates are compared with.
             table (torch.Tensor): A row for every entity.
             path_weight (torch.Tensor): The weight of each rule.
             num_weight (torch.Tensor): The weight of each numerical feature.
@@ -91,6 +92,8 @@ class SampledCrossEntropy(torch.autograd.Function):
             entity (torch.Tensor): The known entity of each query.
             rel_type (torch.Tensor): The relation of each query.
             from_tail (bool): Whether the known entities are tails.
+            by_distance (bool): Whether they are compared by their distance
+                in the L1 norm, instead of by their dot product.
             paths (PathFeatures): The rules and the facts.
             own (PairFeatures): The rules that hold by the asked fact alone.
             differences (Differences): The numerical features.
@@ -103,7 +106,7 @@ class SampledCrossEntropy(torch.autograd.Function):
             tensor.detach().double().numpy()
             for tensor in (path_weight, num_weight, centre, width)
         ]
-        sampled = _Sampled(*given)
+        sampled = _Sampled(*given, by_distance)
         loss, by_path, by_number = sampled.add_features(
             paths, weights[0], own, differences, from_tail, tuple(weights[1:])
         )
@@ -121,7 +124,7 @@ class SampledCrossEntropy(torch.autograd.Function):
             grad * by_table,
             (grad * by_path).to(grad.dtype),
             *numbers.unbind(),
-            *[None] * 7,
+            *[None] * 8,
         )
 
 
@@ -135,17 +138,17 @@ class _Sampled:
         candidates: np.ndarray,
         entity: np.ndarray,
         rel: np.ndarray,
+        by_distance: bool,
     ) -> None:
-        self.query, self.table = query, table
+        self.query, self.table, self.by_distance = query, table, by_distance
         self.candidates, self.entity, self.rel = candidates, entity, rel
         self.score = np.zeros(candidates.shape, query.dtype)
         self.has_embeddings = query.shape[1] > 0
         if self.has_embeddings:
             self.visits = sort_visits(candidates, len(table))
+            given = self.visits, query, table, by_distance
             score = self.score.reshape(-1)
-            self._for_entities(
-                lambda _, part: score_visits(*part, self.visits, query, table, score)
-            )
+            self._for_entities(lambda _, part: score_visits(*part, *given, score))
 
     def add_features(
         self,
@@ -197,7 +200,7 @@ class _Sampled:
         by_table = np.zeros_like(self.table)
         if self.has_embeddings:
             score_grad = self.score.reshape(-1)
-            given = self.visits, self.query, self.table, score_grad
+            given = self.visits, self.query, self.table, self.by_distance, score_grad
             self._for_entities(
                 lambda i, part: add_visit_gradients(
                     *part, *given, by_query[i], by_table

@@ -52,7 +52,7 @@ def sampled_loss(
             else model.latent.tail_queries(head, rel_type)
         )
     fused = entity.device.type == "cpu" and (
-        model.latent is None or model.latent.is_dot
+        model.latent is None or model.latent.is_dot or model.latent.is_l1
     )
     score = fused_loss if fused else candidate_loss
     return score(model, queries, candidates, head, rel_type, tail, from_tail)
@@ -103,6 +103,7 @@ def fused_loss(
         tail if from_tail else head,
         rel_type,
         from_tail,
+        model.latent is not None and model.latent.is_l1,
         paths,
         own,
         differences,

@@ -45,6 +45,11 @@ def is_dot(scorer: KGEModel) -> bool:
     return isinstance(scorer, DistMult | ComplEx)
 
 
+def is_l1(scorer: KGEModel) -> bool:
+    """Tells whether a scorer measures distances in the L1 norm."""
+    return isinstance(scorer, TransE) and scorer.p_norm == 1.0
+
+
 def table(scorer: KGEModel) -> Tensor:
     """Returns one row for every candidate."""
     if isinstance(scorer, TransE):
