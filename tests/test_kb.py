@@ -165,6 +165,55 @@ def test_entities_resolve_by_identifier_and_by_label():
         names.resolve("Paris")
 
 
+ENTITIES = Names(
+    "entity",
+    ["/m/1", "/m/2", "/m/3", "/m/4", "/m/5"],
+    ["Barack Obama", "Michelle Obama", "FARGO", "Fargo", "republic"],
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [("barack obama", 0), ("Republic", 4), ("FARGO", 2), ("Fargo", 3), ("5", 4)],
+)
+def test_case_matters_only_if_it_has_to(name, found):
+    assert ENTITIES.resolve(name) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("fargo", "entity 'fargo' is ambiguous, expected one of /m/3, /m/4"),
+        ("obama", "unknown entity 'obama', nearest are Barack Obama, Michelle Obama"),
+        ("barak obama", "unknown entity 'barak obama', nearest are Barack Obama"),
+        ("FARGOO", "unknown entity 'FARGOO', nearest are Fargo"),
+        ("", "unknown entity ''"),
+        ("Barack Obama (/m/1)", "unknown entity"),
+    ],
+)
+def test_entities_that_do_not_resolve(name, message):
+    with pytest.raises(DataError) as caught:
+        ENTITIES.resolve(name)
+    assert message in str(caught.value)
+
+
+def test_unique_names_resolve_to_their_ids():
+    labels = ["Paris", "Paris", "Rome", "Paris (/m/2)"]
+    names = Names("entity", ["/m/1", "/m/2", "/m/3", "/m/4"], labels)
+    unique = [names.unique(i) for i in range(3)]
+    assert unique == ["Paris (/m/1)", "Paris (/m/2)", "Rome"]
+    assert [names.resolve(name) for name in unique[::2]] == [0, 2]
+    assert names.resolve("Paris (/m/2)") == 3  # a label, before all else
+
+
+def test_repeated_names_without_identifiers_are_ambiguous():
+    names = Names("entity", ["Paris", "Rome", "Paris"])
+    assert names.resolve("Rome") == 1
+    with pytest.raises(DataError, match=r"ambiguous, .* the id 0, the id 2"):
+        names.resolve("Paris")
+    assert names.unique(2) == "Paris"
+
+
 def test_shortened_names_stay_different():
     assert shorten(["<http://a/b.c>", "<http://a/d.c>", "c", "http://x/a/b.c"]) == [
         "http://a/b.c",

@@ -3,6 +3,7 @@
 import argparse
 import importlib
 import logging
+import os
 import sys
 from collections.abc import Sequence
 
@@ -15,6 +16,9 @@ COMMANDS = {
     "demo": ("see what each expert adds, in a minute", "kblrn_pyg.cli.demo"),
     "train": ("train a model", "kblrn_pyg.cli.train"),
     "evaluate": ("evaluate a trained model", "kblrn_pyg.cli.evaluate"),
+    "predict": ("answer a query", "kblrn_pyg.cli.predict"),
+    "complete": ("find what a knowledge base lacks", "kblrn_pyg.cli.complete"),
+    "explain": ("tell why a triple scores as it does", "kblrn_pyg.cli.explain"),
     "mine": ("find the path rules of a data set", "kblrn_pyg.cli.mine"),
     "import": ("turn your own files into a data set", "kblrn_pyg.cli.import_files"),
 }
@@ -58,6 +62,9 @@ def _run(command: str, arguments: list[str]) -> int:
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     try:
         module.run(options)
+        sys.stdout.flush()  # here, where someone is told if it fails
+    except BrokenPipeError:
+        return _leave_quietly()
     except (DataError, OSError, ImportError) as error:
         print(f"kblrn {command}: {error}", file=sys.stderr)
         return 2
@@ -65,3 +72,10 @@ def _run(command: str, arguments: list[str]) -> int:
         print(f"kblrn {command}: interrupted", file=sys.stderr)
         return 130
     return 0
+
+
+def _leave_quietly() -> int:
+    """Ends as ``kblrn ... | head`` should, whose reader has seen enough."""
+    # What is still in the buffer would fail once more when Python exits.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 141  # what a shell says of those that the closed pipe ended

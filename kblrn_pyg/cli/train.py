@@ -6,21 +6,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from kblrn_pyg.cli.runs import (
-    GROUPS,
-    Settings,
-    Splits,
-    build_model,
-    continued_settings,
-    new_settings,
-    other_answers,
-    shows_progress,
-)
+from kblrn_pyg.cli.runs import continued_settings, new_settings, shows_progress
 from kblrn_pyg.cli.table import format_table
 from kblrn_pyg.data import DataError
 from kblrn_pyg.datasets import DATASETS, load_dataset
 from kblrn_pyg.evaluation import evaluate
 from kblrn_pyg.nn import INSTANCES, KBLRN
+from kblrn_pyg.runs import GROUPS, Settings, Splits, build_model, other_answers
 from kblrn_pyg.training import FitResult, Run, fit, set_threads
 
 FIGURES = ("mrr", "mr", "hits@1", "hits@3", "hits@10")
@@ -96,7 +88,7 @@ def run(options: argparse.Namespace) -> None:
     threads = options.threads or settings.get("threads")
     settings["threads"] = set_threads(threads)
     splits = load_dataset(settings["dataset"], settings["root"])
-    model = build_model(settings, splits["train"])
+    model = build_model(settings, splits["train"], shows_progress())
     folder.write_settings(settings)
     try:
         _train_and_test(folder, settings, splits, model)

@@ -3,7 +3,7 @@
 import difflib
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from torch_geometric.data import HeteroData
@@ -38,10 +38,8 @@ class Names:
         self.kind = kind
         self.identifiers = identifiers
         self.labels = identifiers if labels is None else labels
-        self._by_identifier = {name: i for i, name in enumerate(identifiers)}
-        self._by_label: dict[str, list[int]] = defaultdict(list)
-        for i, label in enumerate(self.labels):
-            self._by_label[label].append(i)
+        self._by_identifier = _places(identifiers)
+        self._by_label = _places(self.labels)
 
     def __len__(self) -> int:
         return len(self.identifiers)
@@ -49,42 +47,82 @@ class Names:
     def __getitem__(self, i: int) -> str:
         return self.labels[i]
 
+    def unique(self, i: int) -> str:
+        r"""Returns a name to read that :meth:`resolve` takes back: the label,
+        with the identifier behind it where several things share the label.
+
+        Args:
+            i (int): The id.
+
+        Example:
+            >>> names = Names("entity", ["/m/1", "/m/2"], ["Paris", "Paris"])
+            >>> names.unique(1), names.resolve("Paris (/m/2)")
+            ('Paris (/m/2)', 1)
+        """
+        label, identifier = self.labels[i], self.identifiers[i]
+        if label == identifier or len(self._by_label[label]) == 1:
+            return label
+        return f"{label} ({identifier})"
+
     def resolve(self, name: str) -> int:
         r"""Returns the id of a name.
 
-        A name is an identifier, else a label, else the end of exactly one
-        identifier, beginning behind one of :obj:`/ . # :` (:obj:`spouse` for
-        :obj:`/people/marriage/spouse`).
+        A name is an identifier, else a label, else what :meth:`unique` returns,
+        else the end of exactly one identifier, beginning behind one of
+        :obj:`/ . # :` (:obj:`spouse` for :obj:`/people/marriage/spouse`), else
+        a label in other upper and lower case.
 
         Raises:
             DataError: If nothing, or more than one thing, has that name.
         """
-        if name in self._by_identifier:
-            return self._by_identifier[name]
-        found = self._by_label.get(name) or self._ending_in(name)
+        found = (
+            self._by_identifier.get(name)
+            or self._by_label.get(name)
+            or self._with_identifier(name)
+            or self._ending_in(name)
+            or self._in_other_case(name)
+        )
         if len(found) == 1:
             return found[0]
         if found:
-            listed = self._list([self.identifiers[i] for i in found])
+            listed = self._list(self._telling_apart(found))
             raise DataError(
                 f"{self.kind} {name!r} is ambiguous, expected one of {listed}"
             )
         raise DataError(f"unknown {self.kind} {name!r}{self._nearest(name)}")
 
+    def _with_identifier(self, name: str) -> list[int]:
+        identifier = name.rpartition(" (")[2].removesuffix(")")
+        found = self._by_identifier.get(identifier, [])
+        return [i for i in found if self.unique(i) == name]
+
     def _ending_in(self, name: str) -> list[int]:
         endings = tuple(separator + name for separator in _SEPARATORS)
         return [i for i, full in enumerate(self.identifiers) if full.endswith(endings)]
 
+    def _in_other_case(self, name: str) -> list[int]:
+        folded = name.casefold()
+        return [i for i, label in enumerate(self.labels) if label.casefold() == folded]
+
     def _nearest(self, name: str) -> str:
-        near = difflib.get_close_matches(name, self._by_label, n=_MAX_LISTED)
-        if not near:
-            last = {last_segment(full): full for full in self.identifiers}
-            near = [last[key] for key in difflib.get_close_matches(name, last)]
+        folded = {label.casefold(): label for label in self._by_label}
+        last = {last_segment(full).casefold(): full for full in self.identifiers}
+        near = (
+            _having_words_of(name, folded)
+            or _spelled_like(name, folded, _MAX_LISTED)
+            or _spelled_like(name, last, 3)
+        )
         if near:
             return f", nearest are {self._list(near)}"
         if len(self) <= _MAX_LISTED:
             return f", expected one of {self._list(self.identifiers)}"
         return ""
+
+    def _telling_apart(self, found: Sequence[int]) -> list[str]:
+        identifiers = [self.identifiers[i] for i in found]
+        if len(set(identifiers)) < len(found):
+            return [f"the id {i}" for i in found]  # graphs of users may repeat names
+        return identifiers
 
     @staticmethod
     def _list(names: Sequence[str]) -> str:
@@ -119,6 +157,24 @@ class Vocabulary:
             Names("relation", [relation for _, relation, _ in data.edge_types]),
             Names("attribute", data.attribute_names),
         )
+
+
+def _places(names: Sequence[str]) -> dict[str, list[int]]:
+    places: dict[str, list[int]] = defaultdict(list)
+    for i, name in enumerate(names):
+        places[name].append(i)
+    return places
+
+
+def _having_words_of(name: str, folded: Mapping[str, str]) -> list[str]:
+    """Finds whole names by a surname, which by spelling alone is far from them."""
+    words = set(name.casefold().split())
+    return [full for key, full in folded.items() if words and words <= {*key.split()}]
+
+
+def _spelled_like(name: str, folded: Mapping[str, str], number: int) -> list[str]:
+    keys = difflib.get_close_matches(name.casefold(), folded, n=number)
+    return [folded[key] for key in keys]
 
 
 def last_segment(name: str) -> str:

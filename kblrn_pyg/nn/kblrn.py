@@ -1,8 +1,8 @@
 """KBLRN: the product of latent, relational and numerical experts."""
 
 import hashlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -18,6 +18,10 @@ from kblrn_pyg.nn.numerical import NumericalExpert
 from kblrn_pyg.nn.objective import batch_loss, exact_loss, sampled_loss
 from kblrn_pyg.nn.relational import RelationalExpert
 from kblrn_pyg.rules import PathFeatures, RuleSet, mine_rules
+
+if TYPE_CHECKING:
+    from kblrn_pyg.explain import Reasons
+    from kblrn_pyg.predict import Predictions, Several
 
 # How many scores 'test' holds at once.
 _TEST_SCORES = 1 << 24
@@ -368,6 +372,82 @@ class KBLRN(Module):
         rank = torch.cat(ranks).double()
         hits = (rank < k).double().mean()
         return float(rank.mean()), float((1 / (rank + 1)).mean()), float(hits)
+
+    def predict_tails(
+        self,
+        head: "int | str | Several",
+        relation: "int | str | Several",
+        k: int = 10,
+        novel: bool = False,
+        known: Iterable[HeteroData] = (),
+    ) -> "Predictions | list[Predictions]":
+        r"""Returns the most probable tails of :math:`(h, r, ?)`.
+
+        Args:
+            head (int or str or list): See
+                :meth:`kblrn_pyg.predict.predict_tails`.
+            relation (int or str or list): See
+                :meth:`kblrn_pyg.predict.predict_tails`.
+            k (int, optional): How many tails. (default: :obj:`10`)
+            novel (bool, optional): If set to :obj:`True`, known facts are left
+                out. (default: :obj:`False`)
+            known (iterable, optional): See
+                :meth:`kblrn_pyg.predict.predict_tails`. (default: :obj:`()`)
+        """
+        # That room comes after this one: the model only has the door to it.
+        from kblrn_pyg.predict import predict_tails
+
+        return predict_tails(self, head, relation, k, novel, known)
+
+    def predict_heads(
+        self,
+        relation: "int | str | Several",
+        tail: "int | str | Several",
+        k: int = 10,
+        novel: bool = False,
+        known: Iterable[HeteroData] = (),
+    ) -> "Predictions | list[Predictions]":
+        r"""Returns the most probable heads of :math:`(?, r, t)`.
+
+        Args:
+            relation (int or str or list): See
+                :meth:`kblrn_pyg.predict.predict_heads`.
+            tail (int or str or list): See
+                :meth:`kblrn_pyg.predict.predict_heads`.
+            k (int, optional): How many heads. (default: :obj:`10`)
+            novel (bool, optional): If set to :obj:`True`, known facts are left
+                out. (default: :obj:`False`)
+            known (iterable, optional): See
+                :meth:`kblrn_pyg.predict.predict_tails`. (default: :obj:`()`)
+        """
+        # That room comes after this one: the model only has the door to it.
+        from kblrn_pyg.predict import predict_heads
+
+        return predict_heads(self, relation, tail, k, novel, known)
+
+    def explain(
+        self,
+        head: int | str,
+        relation: int | str,
+        tail: int | str,
+        max_middles: int | None = 5,
+        known: Iterable[HeteroData] = (),
+    ) -> "Reasons":
+        r"""Explains the score of a triple, exactly.
+
+        Args:
+            head (int or str): See :meth:`kblrn_pyg.explain.explain`.
+            relation (int or str): See :meth:`kblrn_pyg.explain.explain`.
+            tail (int or str): See :meth:`kblrn_pyg.explain.explain`.
+            max_middles (int, optional): See
+                :meth:`kblrn_pyg.explain.explain`. (default: :obj:`5`)
+            known (iterable, optional): See
+                :meth:`kblrn_pyg.explain.explain`. (default: :obj:`()`)
+        """
+        # That room comes after this one: the model only has the door to it.
+        from kblrn_pyg.explain import explain
+
+        return explain(self, head, relation, tail, max_middles, known)
 
     def fingerprint(self) -> str:
         """Returns a digest of the names and rules that the weights are for."""

@@ -106,7 +106,7 @@ class SampledCrossEntropy(torch.autograd.Function):
             tensor.detach().double().numpy()
             for tensor in (path_weight, num_weight, centre, width)
         ]
-        sampled = _Sampled(*given, by_distance)
+        sampled = _Sampled(by_distance, *given)
         loss, by_path, by_number = sampled.add_features(
             paths, weights[0], own, differences, from_tail, tuple(weights[1:])
         )
@@ -133,12 +133,12 @@ class _Sampled:
 
     def __init__(
         self,
+        by_distance: bool,
         query: np.ndarray,
         table: np.ndarray,
         candidates: np.ndarray,
         entity: np.ndarray,
         rel: np.ndarray,
-        by_distance: bool,
     ) -> None:
         self.query, self.table, self.by_distance = query, table, by_distance
         self.candidates, self.entity, self.rel = candidates, entity, rel

@@ -7,21 +7,22 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, MaxNLocator
 from torch_geometric.data import HeteroData
 
-from kblrn_pyg.data import (
-    DataError,
-    NumericalFeatures,
-    Vocabulary,
-    differences,
-    numerical_features,
-)
-from kblrn_pyg.data.names import last_segment
+from kblrn_pyg.data import Vocabulary, differences
+from kblrn_pyg.nn import KBLRN
+from kblrn_pyg.plotting.fitting import fit
+from kblrn_pyg.plotting.panels import Panel, difference_panels
 from kblrn_pyg.plotting.style import BLUE, GREY, ORANGE
+from kblrn_pyg.plotting.words import in_words, number_text, short_names
 
 _MAX_COLUMNS = 3
+_WIDTH = 4.2  # of a panel, in inches
 # How many widths to each side of the centre are drawn.
 _REACH = 5
+# From here on ticks are written as 20M.
+_LARGE = 1e4
 
 
 def plot_differences(
@@ -29,13 +30,15 @@ def plot_differences(
     relations: Sequence[str],
     threshold: float = 0.9,
     num_bins: int | None = None,
+    model: KBLRN | None = None,
 ) -> Figure:
     r"""Draws the differences of head and tail that the numerical experts see.
 
     There is one panel for every numerical feature of the relations: the
     normalised histogram of :math:`n_h - n_t` over the training triples, and
     over it the radial basis function
-    :math:`\phi(d) = \exp(-(d - c)^2 / \sigma^2)` (Figure 3 of the paper).
+    :math:`\phi(d) = \exp(-(d - c)^2 / \sigma^2)` (Figure 3 of the paper). With
+    a model, the caption has the learned weight of each.
 
     Args:
         data (HeteroData): The knowledge base.
@@ -44,24 +47,26 @@ def plot_differences(
             that must have both numbers. (default: :obj:`0.9`)
         num_bins (int, optional): The number of bars. (default: :obj:`None`,
             as many as the number of triples can fill)
+        model (KBLRN, optional): A model of the knowledge base.
+            (default: :obj:`None`)
     """
-    names = Vocabulary.of(data)
-    features = numerical_features(data, threshold)
-    panels = []
-    for relation in relations:
-        r = names.relations.resolve(relation)
-        places = range(*features.of(r).indices(len(features)))
-        if not places:
-            _refuse_without_features(names, features, r)
-        panels += [(r, i) for i in places]
-
+    panels = difference_panels(data, relations, threshold, model)
     columns = 2 if len(panels) == 4 else min(len(panels), _MAX_COLUMNS)
     rows = math.ceil(len(panels) / columns)
+    height = 3.6 if model is None else 3.9
     figure, axes = plt.subplots(
-        rows, columns, figsize=(4.2 * columns, 3.4 * rows), squeeze=False
+        rows, columns, figsize=(_WIDTH * columns, height * rows), squeeze=False
     )
-    for axis, (r, i) in zip(axes.flat, panels):
-        _draw_panel(axis, data, names, features, r, i, num_bins)
+    names = Vocabulary.of(data)
+    titles = short_names(names.relations.identifiers)
+    for axis, panel in zip(axes.flat, panels):
+        attribute = in_words(names.attributes[panel.attribute])
+        values = differences(data, panel.relation, panel.attribute).numpy()
+        _draw_panel(axis, panel, values, num_bins)
+        title = "\n".join(fit(in_words(titles[panel.relation]), 11, _WIDTH - 0.5, 2))
+        axis.set_title(title, fontsize=11, parse_math=False)
+        caption = _caption(panel, attribute, len(values))
+        axis.set_xlabel(caption, fontsize=9, parse_math=False)
     for axis in axes.flat[len(panels) :]:
         axis.set_visible(False)
     figure.tight_layout()
@@ -69,19 +74,10 @@ def plot_differences(
 
 
 def _draw_panel(
-    axis: Axes,
-    data: HeteroData,
-    names: Vocabulary,
-    features: NumericalFeatures,
-    relation: int,
-    feature: int,
-    num_bins: int | None,
+    axis: Axes, panel: Panel, values: np.ndarray, num_bins: int | None
 ) -> None:
-    attribute = int(features.attribute[feature])
-    centre, width = float(features.centre[feature]), float(features.width[feature])
-    values = differences(data, relation, attribute).numpy()
-    low, high = centre - _REACH * width, centre + _REACH * width
-    counts, edges = np.histogram(values, _bin_edges(values, low, high, num_bins))
+    low, high = (panel.centre + sign * _REACH * panel.width for sign in (-1, 1))
+    counts, edges = np.histogram(values, _bin_edges(values, panel, num_bins))
     # The paper's histograms are normalised; a height of 1 shares the RBF's scale.
     axis.bar(
         edges[:-1],
@@ -92,42 +88,61 @@ def _draw_panel(
         alpha=0.55,
         label="training triples",
     )
-    grid = np.linspace(low, high, 400)
-    rbf = np.exp(-((grid - centre) ** 2) / width**2)
-    axis.plot(grid, rbf, color=ORANGE, linewidth=2, label="RBF")
+    if panel.has_rbf:
+        _draw_rbfs(axis, panel, np.linspace(low, high, 400))
     axis.axvline(0, color=GREY, linewidth=0.8, linestyle=":")
-    readable = names.attributes[attribute].replace("_", " ")
-    axis.set_title(last_segment(names.relations[relation]), fontsize=11)
-    axis.set_xlabel(
-        f"{readable}, head − tail\n"
-        f"{len(values):,} triples, centre {centre:.3g}, width {width:.3g}",
-        fontsize=9,
-    )
     axis.set_ylim(0, 1.12)
     axis.set_yticks([0, 0.5, 1])
+    axis.xaxis.set_major_locator(MaxNLocator(5))
+    if high - low > _LARGE:
+        axis.xaxis.set_major_formatter(EngFormatter(sep=""))
     axis.tick_params(labelsize=8)
     axis.spines[["top", "right"]].set_visible(False)
-    axis.legend(fontsize=8, frameon=False, loc="upper right")
-
-
-def _bin_edges(
-    values: np.ndarray, low: float, high: float, num_bins: int | None
-) -> np.ndarray:
-    if num_bins is None:
-        num_bins = int(np.clip(2 * np.sqrt(len(values)), 10, 40))
-    if (values != np.round(values)).any():
-        return np.linspace(low, high, num_bins + 1)
-    # Whole numbers: each bar covers equally many of them, or gaps would appear.
-    step = max(1, math.ceil((high - low) / num_bins))
-    return np.arange(math.floor(low), high + 2 * step, step) - 0.5
-
-
-def _refuse_without_features(
-    names: Vocabulary, features: NumericalFeatures, relation: int
-) -> None:
-    having = [names.relations[r] for r in features.relations.tolist()]
-    listed = ", ".join(having[:12]) + (" ..." if len(having) > 12 else "")
-    raise DataError(
-        f"relation {names.relations[relation]!r} has no numerical features; "
-        f"these have: {listed or 'none'}"
+    axis.legend(
+        fontsize=8, loc="upper right", framealpha=1, edgecolor="white", borderpad=0.1
     )
+
+
+def _draw_rbfs(axis: Axes, panel: Panel, grid: np.ndarray) -> None:
+    fixed = _rbf(grid, panel.centre, panel.width)
+    if panel.learned is None:
+        axis.plot(grid, fixed, color=ORANGE, linewidth=2, label="RBF")
+        return
+    axis.plot(grid, fixed, color=GREY, linestyle="--", label="RBF at first")
+    learned = _rbf(grid, *panel.learned)
+    axis.plot(grid, learned, color=ORANGE, linewidth=2, label="learned RBF")
+
+
+def _rbf(grid: np.ndarray, centre: float, width: float) -> np.ndarray:
+    return np.exp(-((grid - centre) ** 2) / width**2)
+
+
+def _caption(panel: Panel, attribute: str, num_triples: int) -> str:
+    def both(centre: float, width: float) -> str:
+        texts = (number_text(value, panel.width) for value in (centre, width))
+        return "centre {}, width {}".format(*texts)
+
+    lines = [f"{attribute}, head − tail"]
+    lines.append(f"{num_triples:,} triples, {both(panel.centre, panel.width)}")
+    if panel.weight is None:
+        return "\n".join(lines)
+    weight = number_text(panel.weight, scale=1)
+    if panel.learned is not None:
+        lines.append(f"learned: {both(*panel.learned)}, weight {weight}")
+    else:
+        what = "RBF" if panel.has_rbf else "sign"
+        lines.append(f"learned weight of the {what}: {weight}")
+    return "\n".join(lines)
+
+
+def _bin_edges(values: np.ndarray, panel: Panel, num_bins: int | None) -> np.ndarray:
+    if num_bins is None:
+        num_bins = int(np.clip(2 * np.sqrt(len(values)), 10, 40)) | 1
+    reach = _REACH * panel.width
+    if panel.width < 1 or (values != np.round(values)).any():
+        return np.linspace(panel.centre - reach, panel.centre + reach, num_bins + 1)
+    # Whole numbers: each bar covers equally many of them, or gaps would appear.
+    # An odd number, so that the bar in the middle is about the centre.
+    step = math.ceil(2 * reach / num_bins) | 1
+    half = math.ceil(reach / step)
+    return round(panel.centre) + (np.arange(-half, half + 2) - 0.5) * step

@@ -5,11 +5,29 @@ from pathlib import Path
 
 import matplotlib
 import matplotlib.pyplot as plt
+from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
 
 from kblrn_pyg.data import DataError
 
 logger = logging.getLogger(__name__)
+
+
+def check_output(out: str | None = None) -> None:
+    r"""Makes sure that a figure can go where it shall.
+
+    Args:
+        out (str, optional): The file, or :obj:`None` for a window.
+            (default: :obj:`None`)
+    """
+    if out is None:
+        if matplotlib.get_backend().lower() == "agg":
+            raise DataError("there is no screen to show the figure on, expected --out")
+        return
+    known = FigureCanvasBase.get_supported_filetypes()
+    if Path(out).suffix.removeprefix(".") not in known:
+        kinds = ", ".join(f".{kind}" for kind in ("png", "svg", "pdf"))
+        raise DataError(f"{out!r} has no known ending, expected one of {kinds}")
 
 
 def show_or_save(figure: Figure, out: str | None = None) -> None:
@@ -20,15 +38,10 @@ def show_or_save(figure: Figure, out: str | None = None) -> None:
         out (str, optional): The file to write; its ending is the format. If
             :obj:`None`, a window opens. (default: :obj:`None`)
     """
+    check_output(out)
     if out is None:
-        if matplotlib.get_backend().lower() == "agg":
-            raise DataError("there is no screen to show the figure on, expected --out")
         plt.show()
         return
-    known = figure.canvas.get_supported_filetypes()
-    if Path(out).suffix.removeprefix(".") not in known:
-        kinds = ", ".join(f".{kind}" for kind in ("png", "svg", "pdf"))
-        raise DataError(f"{out!r} has no known ending, expected one of {kinds}")
     Path(out).parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(out, dpi=150)
     logger.info("saved %s", out)

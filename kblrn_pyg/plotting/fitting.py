@@ -1,0 +1,89 @@
+"""Words that fit into the room that there is for them."""
+
+import re
+
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import text_to_path
+
+_POINTS = 72  # an inch
+
+
+def fit(
+    text: str,
+    size: float,
+    width: float,
+    max_lines: int,
+    keep_end: bool = False,
+    weight: str = "normal",
+) -> list[str]:
+    r"""Breaks a text into lines that fit, and cuts what does not.
+
+    Args:
+        text (str): The text; it is broken at spaces and behind slashes.
+        size (float): The size of the font in points.
+        width (float): The room in inches.
+        max_lines (int): How many lines there may be.
+        keep_end (bool, optional): If set to :obj:`True`, what does not fit is
+            cut from the beginning. (default: :obj:`False`)
+        weight (str, optional): The weight of the font.
+            (default: :obj:`"normal"`)
+
+    Example:
+        >>> fit("award nominee/award nomination", 8, 1.2, 2)
+        ['award nominee/', 'award nomination']
+        >>> fit("award nominee/award nomination", 8, 1.2, 1)
+        ['award nominee/…']
+        >>> fit("award nominee/award nomination", 8, 1.2, 1, keep_end=True)
+        ['…award nomination']
+    """
+    words = re.findall(r"[^\s/]*/+|[^\s/]+\s*|\s+", text)
+    lines = _lines(words, size, width, weight)
+    while len(lines) > max_lines:
+        words = words[1:] if keep_end else words[:-1]
+        marked = (
+            ["…" + words[0], *words[1:]] if keep_end else [*words[:-1], _mark(words)]
+        )
+        lines = _lines(marked, size, width, weight)
+    return [_cut(line, size, width, weight) for line in lines]
+
+
+def text_width(text: str, size: float, weight: str = "normal") -> float:
+    r"""Returns the width of a line in inches.
+
+    Args:
+        text (str): The line.
+        size (float): The size of the font in points.
+        weight (str, optional): The weight of the font.
+            (default: :obj:`"normal"`)
+    """
+    font = FontProperties(size=size, weight=weight)
+    # Not as mathematics: the dollar signs of a name mean themselves.
+    return text_to_path.get_text_width_height_descent(text, font, False)[0] / _POINTS
+
+
+def minus(text: str) -> str:
+    """Gives numbers the sign that is as wide as a plus."""
+    return text.replace("-", "−")
+
+
+def _mark(words: list[str]) -> str:
+    return words[-1].rstrip() + "…"
+
+
+def _lines(words: list[str], size: float, width: float, weight: str) -> list[str]:
+    lines = [""]
+    for word in words:
+        longer = (lines[-1] + word).rstrip()
+        if lines[-1] and text_width(longer, size, weight) > width:
+            lines.append("")
+        lines[-1] += word
+    return [line.rstrip() for line in lines]
+
+
+def _cut(line: str, size: float, width: float, weight: str) -> str:
+    """Cuts a word that is too long for a line of its own."""
+    if text_width(line, size, weight) <= width:
+        return line
+    while line and text_width(line + "…", size, weight) > width:
+        line = line[:-1]
+    return line.rstrip() + "…"

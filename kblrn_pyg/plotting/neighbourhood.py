@@ -1,0 +1,219 @@
+"""Which entities, facts and numbers stand for the surroundings of an entity."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from torch_geometric.data import HeteroData
+
+from kblrn_pyg.data import DataError, Vocabulary, flat_triples, numerical_features
+
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Link:
+    r"""The relations that hold from one entity to another.
+
+    Args:
+        head (int): The head.
+        tail (int): The tail.
+        relations (tuple): The relations.
+        both_ways (bool): Whether they hold from tail to head, too.
+        has_numbers (bool): Whether one of them has numerical features.
+    """
+
+    head: int
+    tail: int
+    relations: tuple[int, ...]
+    both_ways: bool
+    has_numbers: bool
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    r"""A part of a knowledge base that is small enough to be drawn.
+
+    Args:
+        rings (list): The entities by their distance, which begin with the
+            entity in the middle.
+        links (list): What holds between two of them.
+        numbers (dict): The most telling numbers of each entity as (attribute,
+            value).
+        num_around (int): How many entities there are in reach, drawn or not.
+        num_links_left_out (int): How many links between two of the entities
+            were left out.
+    """
+
+    rings: list[list[int]]
+    links: list[Link]
+    numbers: dict[int, list[tuple[int, float]]]
+    num_around: int
+    num_links_left_out: int
+
+    @property
+    def entities(self) -> list[int]:
+        """All entities that are drawn."""
+        return [entity for ring in self.rings for entity in ring]
+
+
+def neighbourhood(
+    data: HeteroData,
+    entity: str,
+    hops: int = 1,
+    max_nodes: int = 12,
+    max_numbers: int = 2,
+) -> Neighbourhood:
+    r"""Chooses what to draw of the surroundings of an entity.
+
+    Every relation that leaves or reaches an entity has its turn before one of
+    them gives a second neighbour; relations with numerical features come
+    first. Of the neighbours by one relation, those with numbers come first,
+    then those with more facts.
+
+    Args:
+        data (HeteroData): The knowledge base.
+        entity (str): The entity in the middle, by name.
+        hops (int, optional): The largest distance to it. (default: :obj:`1`)
+        max_nodes (int, optional): How many other entities are drawn.
+            (default: :obj:`12`)
+        max_numbers (int, optional): How many numbers of an entity are drawn.
+            (default: :obj:`2`)
+    """
+    for name, given in (("hops", hops), ("max_nodes", max_nodes)):
+        if given < 1:
+            raise ValueError(f"'{name}' must be positive (got {given})")
+    middle = Vocabulary.of(data).entities.resolve(entity)
+    chooser = _Chooser(data)
+    around = chooser.distances(middle, hops)
+    if not (around > 0).any():
+        raise DataError(f"entity {entity!r} has no known facts to draw")
+    rings, drawn = [[middle]], {middle: -1}  # with the one that each came from
+    for hop in range(hops):
+        room = max_nodes - (len(drawn) - 1)
+        share = -(-room // (hops - hop))  # rounded up
+        ring = chooser.next_ring(rings[-1], around == hop + 1, share)
+        if not ring:
+            break
+        rings.append(list(ring))
+        drawn |= ring
+    links, num_left_out = chooser.links(drawn)
+    numbers = chooser.numbers(links, list(drawn), max_numbers)
+    return Neighbourhood(rings, links, numbers, int((around > 0).sum()), num_left_out)
+
+
+class _Chooser:
+    """A knowledge base, and what counts as telling in it."""
+
+    def __init__(self, data: HeteroData) -> None:
+        triples = flat_triples(data)
+        self.head, self.rel, self.tail = (index.numpy() for index in triples)
+        num_nodes = int(data["entity"].num_nodes)
+        self.degree = np.bincount(self.head, minlength=num_nodes)
+        self.degree += np.bincount(self.tail, minlength=num_nodes)
+        self.x = data["entity"].x.numpy()
+        features = numerical_features(data)
+        self.attributes_of = {
+            r: features.attribute[features.of(r)].tolist()
+            for r in range(len(data.edge_types))
+        }
+
+    def distances(self, entity: int, hops: int) -> Ids:
+        """The distance of every entity in reach, and -1 of the others."""
+        distance = np.full(len(self.degree), -1)
+        distance[entity] = 0
+        for hop in range(hops):
+            reached = distance >= 0
+            onward = self.tail[reached[self.head]], self.head[reached[self.tail]]
+            ends = np.concatenate(onward)
+            distance[ends[distance[ends] < 0]] = hop + 1
+        return distance
+
+    def next_ring(
+        self, ring: list[int], is_next: NDArray[np.bool_], most: int
+    ) -> dict[int, int]:
+        """Takes neighbours in turn from every entity, relation and direction."""
+        groups: dict[tuple[int, int, bool], set[int]] = defaultdict(set)
+        for one in ring:
+            for ends, others, is_head in (
+                (self.head, self.tail, True),
+                (self.tail, self.head, False),
+            ):
+                for i in np.flatnonzero((ends == one) & is_next[others]).tolist():
+                    groups[one, int(self.rel[i]), is_head].add(int(others[i]))
+        queues = [
+            (one, relation, sorted(members, key=lambda e: self._order(e, relation)))
+            for (one, relation, _), members in groups.items()
+        ]
+        queues.sort(key=lambda queue: self._turn(queue[1], queue[2][0]))
+        chosen: dict[int, int] = {}
+        for turn in range(max((len(queue) for *_, queue in queues), default=0)):
+            for one, _, queue in queues:
+                if turn < len(queue) and len(chosen) < most:
+                    chosen.setdefault(queue[turn], one)
+        return chosen
+
+    def _order(self, entity: int, relation: int) -> tuple[int, int, int]:
+        """Within a relation: those with numbers first, then the best known."""
+        used = self.attributes_of[relation] or slice(None)
+        known = int((~np.isnan(self.x[entity, used])).sum())
+        return -min(known, 1), -int(self.degree[entity]), entity
+
+    def _turn(self, relation: int, entity: int) -> tuple[bool, bool, int, int]:
+        """Among relations: those with numbers first, then what is special."""
+        is_plain = not self.attributes_of[relation]
+        has_none = bool(np.isnan(self.x[entity]).all())
+        return is_plain, has_none, int(self.degree[entity]), relation
+
+    def links(self, drawn: Mapping[int, int]) -> tuple[list[Link], int]:
+        """What holds between two entities; of what is no way inwards, a part."""
+        is_drawn = np.zeros(len(self.degree), bool)
+        is_drawn[list(drawn)] = True
+        facts: dict[tuple[int, int], set[int]] = defaultdict(set)
+        for i in np.flatnonzero(is_drawn[self.head] & is_drawn[self.tail]).tolist():
+            head, tail = int(self.head[i]), int(self.tail[i])
+            if head != tail:
+                facts[head, tail].add(int(self.rel[i]))
+        inwards: list[Link] = []
+        others: list[Link] = []
+        for link in self._without_twins(facts):
+            came = link.head == drawn[link.tail] or link.tail == drawn[link.head]
+            (inwards if came else others).append(link)
+        others.sort(key=lambda link: not link.has_numbers)
+        most = len(drawn) // 2
+        return inwards + others[:most], max(len(others) - most, 0)
+
+    def _without_twins(self, facts: dict[tuple[int, int], set[int]]) -> list[Link]:
+        """Joins what holds in both directions."""
+        links = []
+        for (head, tail), relations in facts.items():
+            back = facts.get((tail, head), set())
+            if relations - back:
+                links.append(self._link(head, tail, relations - back, False))
+            if relations & back and head < tail:
+                links.append(self._link(head, tail, relations & back, True))
+        return links
+
+    def _link(self, head: int, tail: int, relations: set[int], both: bool) -> Link:
+        # The most telling name comes first.
+        order = sorted(relations, key=lambda r: (not self.attributes_of[r], r))
+        return Link(head, tail, tuple(order), both, bool(self.attributes_of[order[0]]))
+
+    def numbers(
+        self, links: list[Link], drawn: list[int], most: int
+    ) -> dict[int, list[tuple[int, float]]]:
+        """The numbers that links of an entity use, then any others."""
+        wanted: dict[int, list[int]] = defaultdict(list)
+        for link in links:
+            used = [a for r in link.relations for a in self.attributes_of[r]]
+            wanted[link.head] += used
+            wanted[link.tail] += used
+        found = {}
+        for entity in drawn:
+            known = np.flatnonzero(~np.isnan(self.x[entity])).tolist()
+            used = [a for a in dict.fromkeys(wanted[entity]) if a in known]
+            order = used + [a for a in known if a not in used]
+            found[entity] = [(a, float(self.x[entity, a])) for a in order[:most]]
+        return found

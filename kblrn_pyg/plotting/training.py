@@ -1,0 +1,67 @@
+"""Loss and validation by epoch."""
+
+from collections.abc import Sequence
+from itertools import product
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from kblrn_pyg.data import DataError
+from kblrn_pyg.plotting.history import History
+from kblrn_pyg.plotting.style import CYCLE
+
+# Runs beyond the colours have other lines.
+_STYLES = [(colour, dashes) for dashes, colour in product(("-", "--", ":"), CYCLE)]
+
+
+def plot_training(histories: Sequence[History]) -> Figure:
+    r"""Draws the loss and the validation of runs by epoch.
+
+    A dot marks the best validation, whose weights a run keeps.
+
+    Args:
+        histories (sequence): What :meth:`read_histories` read.
+    """
+    histories = [history for history in histories if history.loss]
+    if not histories:
+        raise DataError("no epoch has been logged yet")
+    if len(histories) > len(_STYLES):
+        raise DataError(f"at most {len(_STYLES)} runs can be told apart")
+    figure, (loss, mrr) = plt.subplots(
+        1, 2, figsize=(10, 3.9 + 0.22 * len(histories)), layout="constrained"
+    )
+    for history, (colour, dashes) in zip(histories, _STYLES):
+        line = {"color": colour, "linestyle": dashes, "linewidth": 1.6}
+        # A line of one point would be nothing to see.
+        marker = "o" if len(history.loss) == 1 else None
+        loss.plot(*_xy(history.loss), marker=marker, label=_label(history), **line)
+        mrr.plot(*_xy(history.mrr), **line)
+        best = history.best_epoch
+        if best is not None:
+            mrr.plot(best, history.mrr[best], marker="o", color=colour)
+    _finish(loss, "mean loss of the epoch")
+    _finish(mrr, "mean reciprocal rank in validation")
+    figure.legend(loc="outside lower left", fontsize=9, frameon=False)
+    return figure
+
+
+def _xy(values: dict[int, float]) -> tuple[list[int], list[float]]:
+    return list(values), list(values.values())
+
+
+def _label(history: History) -> str:
+    best = history.best_epoch
+    if best is None:
+        return f"{history.name}, not validated"
+    return f"{history.name}, best MRR {history.mrr[best]:.3f} after epoch {best}"
+
+
+def _finish(axis: Axes, title: str) -> None:
+    axis.set_title(title, fontsize=11, loc="left")
+    axis.set_xlabel("epoch", fontsize=9)
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axis.tick_params(labelsize=8)
+    axis.grid(color="#DDDDDD", linewidth=0.6)
+    axis.spines[["top", "right"]].set_visible(False)

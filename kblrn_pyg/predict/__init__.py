@@ -1,0 +1,14 @@
+"""Named answers to queries, and the facts that a knowledge base most likely lacks."""
+
+from kblrn_pyg.predict.answers import Several, predict_heads, predict_tails
+from kblrn_pyg.predict.missing import complete
+from kblrn_pyg.predict.predictions import Prediction, Predictions
+
+__all__ = [
+    "Prediction",
+    "Predictions",
+    "Several",
+    "complete",
+    "predict_heads",
+    "predict_tails",
+]

@@ -1,0 +1,262 @@
+"""The most probable answers to queries."""
+
+from collections.abc import Iterable
+from typing import overload
+
+import numpy as np
+from torch_geometric.data import HeteroData
+
+from kblrn_pyg.data import Vocabulary
+from kblrn_pyg.nn import KBLRN
+from kblrn_pyg.predict.predictions import Prediction, Predictions
+from kblrn_pyg.predict.queries import (
+    Ids,
+    KnownFacts,
+    Query,
+    Scores,
+    check_k,
+    find_id,
+    kb_of,
+    largest,
+    score_queries,
+)
+
+One = int | str
+# Lists, because a string is a sequence of strings, too.
+Several = list[int] | list[str] | list[int | str]
+
+
+@overload
+def predict_tails(
+    model: KBLRN,
+    head: One,
+    relation: One,
+    k: int = 10,
+    novel: bool = False,
+    known: Iterable[HeteroData] = (),
+) -> Predictions: ...
+
+
+@overload
+def predict_tails(
+    model: KBLRN,
+    head: Several,
+    relation: One | Several,
+    k: int = 10,
+    novel: bool = False,
+    known: Iterable[HeteroData] = (),
+) -> list[Predictions]: ...
+
+
+@overload
+def predict_tails(
+    model: KBLRN,
+    head: One | Several,
+    relation: One | Several,
+    k: int = 10,
+    novel: bool = False,
+    known: Iterable[HeteroData] = (),
+) -> Predictions | list[Predictions]: ...
+
+
+def predict_tails(
+    model: KBLRN,
+    head: One | Several,
+    relation: One | Several,
+    k: int = 10,
+    novel: bool = False,
+    known: Iterable[HeteroData] = (),
+) -> Predictions | list[Predictions]:
+    r"""Returns the most probable tails of :math:`(h, r, ?)`.
+
+    The probability of a tail is the softmax of the product of experts over
+    *all* entities, known answers among them:
+
+    .. math::
+        p(t \mid h, r) = \frac{\exp s(h, r, t)}
+        {\sum_{t' \in \mathcal{E}} \exp s(h, r, t')}
+
+    where :math:`s` is the score. Leaving known answers out of the list does
+    not change it.
+
+    Args:
+        model (KBLRN): The model, made by :meth:`KBLRN.from_data`.
+        head (int or str or list): The head, by id, name or identifier. A list
+            asks as many queries, which are scored together.
+        relation (int or str or list): The relation, or one for each head.
+        k (int, optional): How many tails, if there are as many.
+            (default: :obj:`10`)
+        novel (bool, optional): If set to :obj:`True`, known facts are left out.
+            (default: :obj:`False`)
+        known (iterable, optional): Knowledge bases over the same entities and
+            relations whose :obj:`edge_index` and :obj:`edge_label_index` are
+            known, such as other splits. The :obj:`edge_index` of the knowledge
+            base that the model was made of always is. (default: :obj:`()`)
+
+    Returns:
+        The predictions, or a list of them if :obj:`head` is a list.
+
+    Example:
+        >>> import torch
+        >>> from kblrn_pyg.datasets import Families
+        >>> _ = torch.manual_seed(0)
+        >>> model = KBLRN.from_data(Families()[0], experts="ln", hidden_channels=8)
+        >>> found = predict_tails(model, "Ada Crowgarth", "born_in", k=3)
+        >>> [prediction.rank for prediction in found]
+        [1, 2, 3]
+        >>> found[0].probability >= found[1].probability
+        True
+        >>> several = predict_tails(model, ["Ada Crowgarth", 7], "born_in", novel=True)
+        >>> [len(found) for found in several], several[0][0].known
+        ([10, 10], False)
+    """
+    return _predict(model, False, head, relation, k, novel, known)
+
+
+@overload
+def predict_heads(
+    model: KBLRN,
+    relation: One,
+    tail: One,
+    k: int = 10,
+    novel: bool = False,
+    known: Iterable[HeteroData] = (),
+) -> Predictions: ...
+
+
+@overload
+def predict_heads(
+    model: KBLRN,
+    relation: One | Several,
+    tail: Several,
+    k: int = 10,
+    novel: bool = False,
+    known: Iterable[HeteroData] = (),
+) -> list[Predictions]: ...
+
+
+@overload
+def predict_heads(
+    model: KBLRN,
+    relation: One | Several,
+    tail: One | Several,
+    k: int = 10,
+    novel: bool = False,
+    known: Iterable[HeteroData] = (),
+) -> Predictions | list[Predictions]: ...
+
+
+def predict_heads(
+    model: KBLRN,
+    relation: One | Several,
+    tail: One | Several,
+    k: int = 10,
+    novel: bool = False,
+    known: Iterable[HeteroData] = (),
+) -> Predictions | list[Predictions]:
+    r"""Returns the most probable heads of :math:`(?, r, t)`.
+
+    The probability of a head is the softmax of the product of experts over
+    *all* entities, known answers among them:
+
+    .. math::
+        p(h \mid r, t) = \frac{\exp s(h, r, t)}
+        {\sum_{h' \in \mathcal{E}} \exp s(h', r, t)}
+
+    Args:
+        model (KBLRN): See :meth:`predict_tails`.
+        relation (int or str or list): The relation, or one for each tail.
+        tail (int or str or list): The tail, by id, name or identifier. A list
+            asks as many queries, which are scored together.
+        k (int, optional): How many heads, if there are as many.
+            (default: :obj:`10`)
+        novel (bool, optional): See :meth:`predict_tails`.
+            (default: :obj:`False`)
+        known (iterable, optional): See :meth:`predict_tails`.
+            (default: :obj:`()`)
+
+    Returns:
+        The predictions, or a list of them if :obj:`tail` is a list.
+
+    Example:
+        >>> import torch
+        >>> from kblrn_pyg.datasets import Families
+        >>> _ = torch.manual_seed(0)
+        >>> model = KBLRN.from_data(Families()[0], experts="ln", hidden_channels=8)
+        >>> found = predict_heads(model, "born_in", "Quarstead", k=2)
+        >>> {(prediction.relation, prediction.tail) for prediction in found}
+        {('born_in', 'Quarstead')}
+        >>> everyone = predict_heads(model, "born_in", "Quarstead", k=2232)
+        >>> round(sum(prediction.probability for prediction in everyone), 5)
+        1.0
+    """
+    return _predict(model, True, tail, relation, k, novel, known)
+
+
+def _predict(
+    model: KBLRN,
+    asks_heads: bool,
+    entity: One | Several,
+    relation: One | Several,
+    k: int,
+    novel: bool,
+    known: Iterable[HeteroData],
+) -> Predictions | list[Predictions]:
+    check_k(k)
+    kb = kb_of(model)
+    names, facts = Vocabulary.of(kb), KnownFacts(kb, known)
+    queries = [
+        Query(asks_heads, find_id(names.relations, rel), find_id(names.entities, given))
+        for given, rel in _pairs(entity, relation)
+    ]
+    found = []
+    for part, scores, probability in score_queries(model, queries):
+        for query, row, softmax in zip(part, scores, probability):
+            found.append(
+                _best(names, query, facts.answers(query), row, softmax, k, novel)
+            )
+    return found if isinstance(entity, list | tuple) else found[0]
+
+
+def _pairs(
+    entity: One | Several, relation: One | Several
+) -> list[tuple[object, object]]:
+    """Pairs each entity with its relation."""
+    if not isinstance(entity, list | tuple):
+        return [(entity, relation)]
+    if not isinstance(relation, list | tuple):
+        return [(one, relation) for one in entity]
+    if len(relation) != len(entity):
+        raise ValueError(
+            f"'relation' must be one, or as many as there are entities, {len(entity)} "
+            f"(got {len(relation)})"
+        )
+    return list(zip(entity, relation))
+
+
+def _best(
+    names: Vocabulary,
+    query: Query,
+    known: Ids,
+    scores: Scores,
+    probability: Scores,
+    k: int,
+    novel: bool,
+) -> Predictions:
+    is_known = np.zeros(len(scores), np.bool_)
+    is_known[known] = True
+    candidates = np.flatnonzero(~is_known) if novel else np.arange(len(scores))
+    best = candidates[largest(scores[candidates], k)]
+    return Predictions(
+        tuple(
+            Prediction.of(
+                names,
+                query.triple(i),
+                float(scores[i]),
+                float(probability[i]),
+                bool(is_known[i]),
+                rank,
+            )
+            for rank, i in enumerate(best.tolist(), start=1)
+        )
+    )

@@ -1,0 +1,24 @@
+"""Loss and validation of one run or several by epoch."""
+
+from kblrn_pyg.plotting import (
+    FigureParser,
+    plot_training,
+    read_histories,
+    show_or_save,
+)
+
+
+def main() -> None:
+    parser = FigureParser(__doc__)
+    parser.add_argument(
+        "--run", nargs="+", required=True, help="folders that 'kblrn train' wrote"
+    )
+    options = parser.parse()
+    with parser.mistakes():
+        show_or_save(plot_training(read_histories(options.run)), options.out)
+    if options.out:
+        print(f"saved {options.out}")
+
+
+if __name__ == "__main__":
+    main()
