@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint paper-smoke scatter clean
+.PHONY: demo test lint pictures paper-smoke scatter clean
 
 demo: $(VENV)/.installed
 	$(BIN)/kblrn data Families
@@ -12,6 +12,16 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed
 	$(BIN)/pytest
+
+# The pictures of the README, from the embedded data set.
+PICTURED := "Adea Hazelwright" grandparent_of "Selen Frostshaw"
+pictures: $(VENV)/.installed
+	rm -rf out/pictured
+	$(BIN)/kblrn train Families --hidden-channels 32 --num-negatives all --dropout 0.3 --lr 0.02 --epochs 8 --validate-every 2 --out out/pictured
+	$(BIN)/python viz/kb_fragment.py --entity "Jora Crowgarth" --out docs/fragment.png
+	$(BIN)/python viz/rbf_hist.py --relation spouse --relation parent_of --out docs/rbf_hist.png
+	$(BIN)/python viz/explanation.py --run out/pictured $(PICTURED) --out docs/explanation.png
+	$(BIN)/python viz/experts.py --run out/pictured --out docs/experts.png
 
 # The reproduction of the paper's tables, in short and on the embedded data set.
 PAPER := $(BIN)/python benchmarks/paper.py --runs out/paper/runs --results out/paper/results

@@ -110,7 +110,11 @@ def test_permuted_numbers_stay_with_their_attribute():
 
 
 def record_of(size, seed, val, test):
-    job = {"dataset": "FB15k-237", "recipe": "paper", **Row("KBlr", "lr").properties}
+    job = {
+        "dataset": "FB15k-237",
+        "recipe": "paper",
+        **Row("KBlr", "lr").properties(PAPER),
+    }
     metrics = {"mr": 200.0, "mrr": test, "hits@1": 0.2, "hits@10": 0.5}
     return {
         "job": {**job, "hidden_channels": size, "seed": seed},

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from reproduction.recipes import RECIPES
 from reproduction.records import Record, matching
 from reproduction.tables import Row
 
@@ -59,7 +60,8 @@ def chosen(records: list[Record], dataset: str, row: Row, recipe: str) -> list[R
         row (Row): The row.
         recipe (str): The name of the recipe.
     """
-    wanted = {"dataset": dataset, "recipe": recipe, **row.properties}
+    wanted = {"dataset": dataset, "recipe": recipe}
+    wanted |= row.properties(RECIPES[recipe])
     by_seed: dict[int, list[Record]] = defaultdict(list)
     for record in matching(records, **wanted):
         by_seed[record["job"]["seed"]].append(record)

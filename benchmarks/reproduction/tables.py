@@ -25,10 +25,13 @@ class Row:
     experts: str
     change: dict[str, Any] = field(default_factory=dict)
 
-    @property
-    def properties(self) -> dict[str, Any]:
-        """What its records have in common."""
-        usual = {"scorer": "distmult", "numerical": "rbf", "permuted": False}
+    def properties(self, recipe: Recipe) -> dict[str, Any]:
+        r"""What its trainings have in common.
+
+        Args:
+            recipe (Recipe): How they are trained.
+        """
+        usual = {"scorer": recipe.scorer, "numerical": "rbf", "permuted": False}
         return {"experts": self.experts} | usual | self.change
 
 
@@ -54,8 +57,8 @@ INSTANCES = tuple(
 )
 _TRANSE = Row("TransE", "l", {"scorer": "transe"})
 _COMPLEX = Row("ComplEx", "l", {"scorer": "complex"})
-# DistMult is what KBl is made of: the same training.
-_DISTMULT = Row("DistMult", "l")
+# In the paper, DistMult is what KBl is made of: the same training.
+_DISTMULT = Row("DistMult", "l", {"scorer": "distmult"})
 _KBLR, _KBLRN = INSTANCES[2], INSTANCES[5]
 
 TABLES = {
@@ -147,10 +150,9 @@ def jobs_of(
                     yield Job(
                         trained_on(dataset),
                         recipe,
-                        row.experts,
-                        size,
-                        seed,
-                        **row.change,
+                        hidden_channels=size,
+                        seed=seed,
+                        **row.properties(recipe),
                     )
 
 
