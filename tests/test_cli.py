@@ -4,7 +4,7 @@ import sys
 import pytest
 from scripts import run
 
-from kblrn_pyg.cli.main import main
+from kblrn_pyg.cli.main import COMMANDS, main
 from kblrn_pyg.datasets import DATASETS, Families
 from kblrn_pyg.rules import RuleSet, read_rules
 
@@ -190,3 +190,11 @@ def test_histogram_mistakes(words, message):
     assert done.code == 2
     assert message in done.err
     assert len(done.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("words", [[], *([command] for command in COMMANDS)], ids=str)
+def test_wrong_arguments_get_one_line(words):
+    done = run("kblrn", *words, "--nonsense")
+    assert done.code == 2
+    assert len(done.err.splitlines()) == 1
+    assert "--help" in done.err

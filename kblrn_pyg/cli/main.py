@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from kblrn_pyg import __version__
 
@@ -19,9 +20,17 @@ COMMANDS = {
     "predict": ("answer a query", "kblrn_pyg.cli.predict"),
     "complete": ("find what a knowledge base lacks", "kblrn_pyg.cli.complete"),
     "explain": ("tell why a triple scores as it does", "kblrn_pyg.cli.explain"),
+    "report": ("write a page about a trained model", "kblrn_pyg.cli.report"),
     "mine": ("find the path rules of a data set", "kblrn_pyg.cli.mine"),
     "import": ("turn your own files into a data set", "kblrn_pyg.cli.import_files"),
 }
+
+
+class _Parser(argparse.ArgumentParser):
+    """Tells mistakes in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}, see '{self.prog} --help'\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             (default: :obj:`None`, those of the process)
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="kblrn",
         description="Complete knowledge bases with latent, relational and numerical "
         "features.",
@@ -51,9 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(command: str, arguments: list[str]) -> int:
     module = importlib.import_module(COMMANDS[command][1])
-    parser = argparse.ArgumentParser(
-        prog=f"kblrn {command}", description=module.__doc__
-    )
+    parser = _Parser(prog=f"kblrn {command}", description=module.__doc__)
     module.add_arguments(parser)
     options = parser.parse_args(arguments)
 

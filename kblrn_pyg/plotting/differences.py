@@ -91,7 +91,8 @@ def _draw_panel(
     if panel.has_rbf:
         _draw_rbfs(axis, panel, np.linspace(low, high, 400))
     axis.axvline(0, color=GREY, linewidth=0.8, linestyle=":")
-    axis.set_ylim(0, 1.12)
+    # A learned centre may be anywhere: its peak stays below the legend.
+    axis.set_ylim(0, 1.12 if panel.learned is None else 1.55)
     axis.set_yticks([0, 0.5, 1])
     axis.xaxis.set_major_locator(MaxNLocator(5))
     if high - low > _LARGE:

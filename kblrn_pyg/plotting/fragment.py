@@ -177,7 +177,8 @@ def _label(link: Link, relations: list[str]) -> str:
         fit(in_words(relations[relation]), _SMALL_FONT, _LABEL, 2)
         for relation in link.relations[:2]
     ]
-    if sum(map(len, names)) > 3:
+    has_more = len(link.relations) > len(names)
+    if sum(map(len, names)) + has_more > 3:
         del names[1:]
     lines = [line for name in names for line in name]
     if len(link.relations) > len(names):
