@@ -73,7 +73,7 @@ def main() -> None:
         kbs["train"],
         kbs["val"],
         filter_with=[kbs["test"]],
-        epochs=8,
+        epochs=6,
         lr=0.02,
         validate_every=2,
         progress=sys.stderr.isatty(),

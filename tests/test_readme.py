@@ -28,14 +28,14 @@ def test_there_is_something_to_run():
     assert len(blocks("shell")) >= 4
 
 
-@pytest.mark.parametrize("code", blocks("python"))
-def test_python(code, workplace):
-    exec(compile(code, "README.md", "exec"), {})
+def test_python_from_top_to_bottom(workplace):
+    names = {}
+    for code in blocks("python"):
+        exec(compile(code, "README.md", "exec"), names)
 
 
-@pytest.mark.parametrize("block", blocks("shell"))
-def test_shell(block, workplace):
-    for line in block.splitlines():
+def test_shell_from_top_to_bottom(workplace):
+    for line in "".join(blocks("shell")).splitlines():
         words = shlex.split(line, comments=True)
         if words[0] == "make":
             target = rf"^{re.escape(words[1])}:"
@@ -45,4 +45,4 @@ def test_shell(block, workplace):
             continue
         assert words[0] in ("kblrn", "python"), f"how is this run? {line}"
         done = run(*words)
-        assert done.code == 0, done.err
+        assert done.code == 0, f"{line}: {done.err}"

@@ -52,7 +52,7 @@ def paper_row(table: str, dataset: str, row: str) -> dict[str, float]:
 def chosen(records: list[Record], dataset: str, row: Row, recipe: str) -> list[Record]:
     r"""Returns the records of a row, one for each seed.
 
-    Among embedding sizes, the best on the validation set is chosen.
+    Among embedding sizes and scorers, the best on the validation set is chosen.
 
     Args:
         records (list): All records.
@@ -60,11 +60,10 @@ def chosen(records: list[Record], dataset: str, row: Row, recipe: str) -> list[R
         row (Row): The row.
         recipe (str): The name of the recipe.
     """
-    wanted = {"dataset": dataset, "recipe": recipe}
-    wanted |= row.properties(RECIPES[recipe])
     by_seed: dict[int, list[Record]] = defaultdict(list)
-    for record in matching(records, **wanted):
-        by_seed[record["job"]["seed"]].append(record)
+    for choice in row.choices(RECIPES[recipe]):
+        for record in matching(records, dataset=dataset, recipe=recipe, **choice):
+            by_seed[record["job"]["seed"]].append(record)
     return [
         max(by_seed[seed], key=lambda record: record["val"]["mrr"])
         for seed in sorted(by_seed)

@@ -42,7 +42,7 @@ class Job:
     def name(self) -> str:
         """The name of its folder."""
         parts = [self.dataset, self.recipe.name, self.experts]
-        if "l" in self.experts and self.scorer != "distmult":
+        if self.scorer != "distmult":
             parts.append(self.scorer)
         if self.numerical != "rbf":
             parts.append(self.numerical)

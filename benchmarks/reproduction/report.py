@@ -82,7 +82,9 @@ def _all_runs(records: list[Record]) -> str:
 
 
 def _description(job: dict) -> str:
-    parts = [job["dataset"], job["recipe"], f"KB{job['experts']}", job["scorer"]]
+    parts = [job["dataset"], job["recipe"], f"KB{job['experts']}"]
+    if "l" in job["experts"]:
+        parts.append(job["scorer"])
     if job["numerical"] != "rbf":
         parts.append(job["numerical"])
     if job["permuted"]:

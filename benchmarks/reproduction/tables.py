@@ -25,14 +25,20 @@ class Row:
     experts: str
     change: dict[str, Any] = field(default_factory=dict)
 
-    def properties(self, recipe: Recipe) -> dict[str, Any]:
-        r"""What its trainings have in common.
+    def choices(self, recipe: Recipe) -> Iterator[dict[str, Any]]:
+        r"""Returns the models to choose from by validation.
 
         Args:
             recipe (Recipe): How they are trained.
         """
-        usual = {"scorer": recipe.scorer, "numerical": "rbf", "permuted": False}
-        return {"experts": self.experts} | usual | self.change
+        usual = {"experts": self.experts, "numerical": "rbf", "permuted": False}
+        if "l" not in self.experts:
+            yield {**usual, "hidden_channels": 0, **self.change}
+            return
+        for scorer in recipe.scorers:
+            for size in recipe.sizes:
+                settings = {**usual, "hidden_channels": size, "scorer": scorer}
+                yield settings | self.change
 
 
 @dataclass(frozen=True)
@@ -146,14 +152,8 @@ def jobs_of(
                 planned = seeds or _seeds(dataset, row)
                 if seed not in planned:
                     continue
-                for size in recipe.sizes if "l" in row.experts else (0,):
-                    yield Job(
-                        trained_on(dataset),
-                        recipe,
-                        hidden_channels=size,
-                        seed=seed,
-                        **row.properties(recipe),
-                    )
+                for choice in row.choices(recipe):
+                    yield Job(trained_on(dataset), recipe, seed=seed, **choice)
 
 
 def _seeds(dataset: str, row: Row) -> tuple[int, ...]:
