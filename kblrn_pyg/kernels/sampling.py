@@ -134,9 +134,8 @@ def _walk(paths, entity, rel, weight, scratch):
         scratch.clock[0] += 1
         count = reach(
             adjacency,
-            bodies.first[rule],
-            bodies.second[rule],
-            bodies.parallel[rule],
+            bodies,
+            rule,
             entity,
             choices,
             scratch.clock[0],

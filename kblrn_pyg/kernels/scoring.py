@@ -46,15 +46,7 @@ def add_paths(adjacency, bodies, choices, entity, rel, weight, scores, stamp, ou
         for rule in range(bodies.ptr[rel[q]], bodies.ptr[rel[q] + 1]):
             serial += 1
             count = reach(
-                adjacency,
-                bodies.first[rule],
-                bodies.second[rule],
-                bodies.parallel[rule],
-                entity[q],
-                choices,
-                serial,
-                stamp,
-                out,
+                adjacency, bodies, rule, entity[q], choices, serial, stamp, out
             )
             for i in range(count):
                 scores[q, out[i]] += weight[rule]
@@ -70,15 +62,7 @@ def path_gradient(
         for rule in range(bodies.ptr[rel[q]], bodies.ptr[rel[q] + 1]):
             serial += 1
             count = reach(
-                adjacency,
-                bodies.first[rule],
-                bodies.second[rule],
-                bodies.parallel[rule],
-                entity[q],
-                choices,
-                serial,
-                stamp,
-                out,
+                adjacency, bodies, rule, entity[q], choices, serial, stamp, out
             )
             total = 0.0
             for i in range(count):

@@ -28,12 +28,13 @@ class Bodies(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def reach(adjacency, first, second, parallel, source, choices, serial, stamp, out):
-    """Writes the distinct entities that a body reaches to ``out``.
+def reach(adjacency, bodies, rule, source, choices, serial, stamp, out):
+    """Writes the distinct entities that the body of a rule reaches to ``out``.
 
-    ``second`` is -1 for one-hop bodies. ``stamp`` has an entry for each entity;
-    those whose stamp is ``serial`` or more are left out. Returns their number.
+    ``stamp`` has an entry for each entity; those whose stamp is ``serial`` or
+    more are left out. Returns their number.
     """
+    first, second = bodies.first[rule], bodies.second[rule]
     group = find_group(adjacency.code_ptr, adjacency.group_entity, first, source)
     if group < 0:
         return 0
@@ -48,7 +49,7 @@ def reach(adjacency, first, second, parallel, source, choices, serial, stamp, ou
                 out[count] = target
                 count += 1
         return count
-    if parallel:
+    if bodies.parallel[rule]:
         return _reach_parallel(
             adjacency, group, second, source, choices, serial, stamp, out
         )
@@ -120,15 +121,7 @@ def count_reached(adjacency, rules, source, rel, choices, stamp, out):
         for rule in range(rules.ptr[rel[q]], rules.ptr[rel[q] + 1]):
             serial += 1
             counts[q] += reach(
-                adjacency,
-                rules.first[rule],
-                rules.second[rule],
-                rules.parallel[rule],
-                source[q],
-                choices,
-                serial,
-                stamp,
-                out,
+                adjacency, rules, rule, source[q], choices, serial, stamp, out
             )
     return counts
 
@@ -147,15 +140,7 @@ def fill_reached(
         for rule in range(rules.ptr[rel[q]], rules.ptr[rel[q] + 1]):
             serial += 1
             count = reach(
-                adjacency,
-                rules.first[rule],
-                rules.second[rule],
-                rules.parallel[rule],
-                source[q],
-                choices,
-                serial,
-                stamp,
-                candidate[k:],
+                adjacency, rules, rule, source[q], choices, serial, stamp, candidate[k:]
             )
             rule_id[k : k + count] = rule
             k += count

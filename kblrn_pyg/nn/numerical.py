@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
-from torch.nn import Module, Parameter
+from torch.nn import Parameter
 
 from kblrn_pyg.data import NumericalFeatures
 from kblrn_pyg.kernels.scoring import (
@@ -15,9 +15,10 @@ from kblrn_pyg.kernels.scoring import (
     difference_gradient,
 )
 from kblrn_pyg.kernels.threads import default_threads, run_all
+from kblrn_pyg.nn.expert import FeatureExpert
 
 
-class NumericalExpert(Module):
+class NumericalExpert(FeatureExpert):
     r"""Scores a triple by the differences of its entities' numbers:
 
     .. math::
@@ -52,7 +53,7 @@ class NumericalExpert(Module):
         activation: str = "rbf",
         learn_rbf: bool = False,
     ) -> None:
-        super().__init__()
+        super().__init__(x.size(0), len(features))
         if activation not in ("rbf", "sign"):
             raise ValueError(f"'activation' must be rbf or sign (got {activation!r})")
         if learn_rbf and activation == "sign":
@@ -61,7 +62,6 @@ class NumericalExpert(Module):
         self.register_buffer("ptr", features.ptr, persistent=False)
         self.register_buffer("attribute", features.attribute, persistent=False)
         self.register_buffer("x", x.double(), persistent=False)
-        self.weight = Parameter(torch.empty(len(features)))
         self._start = features.centre.float(), features.width.log().float()
         if learn_rbf:
             self.centre = Parameter(torch.empty(len(features)))
@@ -74,10 +74,8 @@ class NumericalExpert(Module):
 
     def reset_parameters(self) -> None:
         """Draws the weights as Glorot and Bengio do, relation by relation."""
-        sizes = self.ptr.diff()
-        bound = (6 / (sizes + 1.0)).sqrt().repeat_interleave(sizes)
+        self.draw_weights(self.ptr.diff())
         with torch.no_grad():
-            self.weight.uniform_(-1, 1).mul_(bound)
             self.centre.copy_(self._start[0])
             self.log_width.copy_(self._start[1])
 
@@ -113,25 +111,10 @@ class NumericalExpert(Module):
         scores = self.weight.new_zeros(rel.numel())
         return scores.index_add(0, row, values).view(shape)
 
-    def score_tails(self, head_index: Tensor, rel_type: Tensor) -> Tensor:
-        """Scores all tails of each query."""
-        return self.add_to(self._zeros(head_index), False, head_index, rel_type)
-
-    def score_heads(self, rel_type: Tensor, tail_index: Tensor) -> Tensor:
-        """Scores all heads of each query."""
-        return self.add_to(self._zeros(tail_index), True, tail_index, rel_type)
-
     def add_to(
         self, scores: Tensor, from_tail: bool, entity: Tensor, rel_type: Tensor
     ) -> Tensor:
-        r"""Adds the scores of all candidates to rows of scores, maybe in place.
-
-        Args:
-            scores (torch.Tensor): A row for each query.
-            from_tail (bool): Whether the known entities are tails.
-            entity (torch.Tensor): The known entity of each query.
-            rel_type (torch.Tensor): The relation of each query.
-        """
+        """Adds the scores of all candidates; see :class:`FeatureExpert`."""
         if scores.device.type == "cpu":
             width = self.log_width.exp()
             return _AddDifferences.apply(
@@ -177,9 +160,6 @@ class NumericalExpert(Module):
         width = self.log_width.double().exp()[feature]
         off = (difference - self.centre.double()[feature]) / width
         return (-off.square()).exp()
-
-    def _zeros(self, entity: Tensor) -> Tensor:
-        return self.weight.new_zeros(entity.numel(), self.x.size(0))
 
 
 class _AddDifferences(torch.autograd.Function):

@@ -6,13 +6,13 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
-from torch.nn import Module, Parameter
 from torch_geometric.utils import segment
 
+from kblrn_pyg.nn.expert import FeatureExpert
 from kblrn_pyg.rules import PathFeatures
 
 
-class RelationalExpert(Module):
+class RelationalExpert(FeatureExpert):
     r"""Scores a triple by the bodies of its relation's rules that hold:
 
     .. math::
@@ -26,17 +26,13 @@ class RelationalExpert(Module):
     """
 
     def __init__(self, features: PathFeatures) -> None:
-        super().__init__()
+        super().__init__(features.num_entities, len(features.rules))
         self.features = features
-        self.weight = Parameter(torch.empty(len(features.rules)))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draws the weights as Glorot and Bengio do, relation by relation."""
-        sizes = torch.from_numpy(np.diff(self.features.rules.ptr))
-        bound = (6 / (sizes + 1.0)).sqrt().repeat_interleave(sizes)
-        with torch.no_grad():
-            self.weight.uniform_(-1, 1).mul_(bound)
+        self.draw_weights(torch.from_numpy(np.diff(self.features.rules.ptr)))
 
     def forward(
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
@@ -45,25 +41,10 @@ class RelationalExpert(Module):
         found = self.features.pairs(_ids(head_index), _ids(rel_type), _ids(tail_index))
         return self._sum(found.ptr, found.rule)
 
-    def score_tails(self, head_index: Tensor, rel_type: Tensor) -> Tensor:
-        """Scores all tails of each query."""
-        return self.add_to(self._zeros(head_index), False, head_index, rel_type)
-
-    def score_heads(self, rel_type: Tensor, tail_index: Tensor) -> Tensor:
-        """Scores all heads of each query."""
-        return self.add_to(self._zeros(tail_index), True, tail_index, rel_type)
-
     def add_to(
         self, scores: Tensor, from_tail: bool, entity: Tensor, rel_type: Tensor
     ) -> Tensor:
-        r"""Adds the scores of all candidates to rows of scores, maybe in place.
-
-        Args:
-            scores (torch.Tensor): A row for each query.
-            from_tail (bool): Whether the known entities are tails.
-            entity (torch.Tensor): The known entity of each query.
-            rel_type (torch.Tensor): The relation of each query.
-        """
+        """Adds the scores of all candidates; see :class:`FeatureExpert`."""
         if scores.device.type == "cpu":
             return _AddPaths.apply(
                 scores, self.weight, self.features, from_tail, entity, rel_type
@@ -96,9 +77,6 @@ class RelationalExpert(Module):
         device = self.weight.device
         values = self.weight[torch.from_numpy(rule).to(device)]
         return segment(values, torch.from_numpy(ptr).to(device))
-
-    def _zeros(self, entity: Tensor) -> Tensor:
-        return self.weight.new_zeros(entity.numel(), self.features.num_entities)
 
 
 class _AddPaths(torch.autograd.Function):
