@@ -30,7 +30,7 @@ paper-smoke: $(VENV)/.installed
 	mkdir -p out/paper/benchmarks
 	cp README.md out/paper
 	$(PAPER) --dataset Families --short --recipe paper
-	$(PAPER) --dataset Families --short --recipe modern
+	$(PAPER) --dataset Families --short --recipe modern --instances lr
 	$(PAPER) --report out/paper
 
 lint: $(VENV)/.installed
