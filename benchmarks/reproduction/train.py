@@ -3,7 +3,7 @@
 import fcntl
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -122,15 +122,20 @@ class _Campaign:
         recipe = self.job.recipe
         every = recipe.training["validate_every"]
         for epoch in range(every, recipe.epochs + 1, every):
-            if all(one.stopped for one in self.stopping.values()):
-                break
+            stopped = [name for name, one in self.stopping.items() if one.stopped]
+            self._write_records(stopped)
+            if len(stopped) == len(self.stopping):
+                return
             if not any(line["epoch"] == epoch for line in self.log):
                 self._learn_until(epoch, progress)
-        for name in self.job.judged:
-            write_record(
-                record_path(self.places.results, self.job.name, name),
-                self._record(name),
-            )
+        self._write_records(self.job.judged)
+
+    def _write_records(self, datasets: Iterable[str]) -> None:
+        """Writes what is missing; training goes on from the checkpoint."""
+        for name in datasets:
+            path = record_path(self.places.results, self.job.name, name)
+            if not path.exists():
+                write_record(path, self._record(name))
 
     def _learn_until(self, epoch: int, progress: bool) -> None:
         start = time.perf_counter()
