@@ -73,7 +73,7 @@ def main() -> None:
         kbs["train"],
         kbs["val"],
         filter_with=[kbs["test"]],
-        epochs=6,
+        epochs=4,
         lr=0.02,
         validate_every=2,
         progress=sys.stderr.isatty(),
