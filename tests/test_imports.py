@@ -20,8 +20,8 @@ MAY_USE = {
     "loader": {"data"},
     "nn": {"kernels", "rules", "data", "loader"},
     "evaluation": {"kernels", "data"},
-    "explain": {"nn", "data", "rules"},
-    "predict": {"nn", "data", "rules", "kernels"},
+    "explain": {"nn", "data", "rules", "evaluation"},
+    "predict": {"nn", "data", "rules", "evaluation"},
     "training": {"nn", "loader", "evaluation", "data", "kernels"},
     "cli": {
         "data",

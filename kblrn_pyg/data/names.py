@@ -1,10 +1,12 @@
 """Names of entities, relations and attributes, and how to find one."""
 
 import difflib
+import operator
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from torch_geometric.data import HeteroData
 
@@ -95,6 +97,27 @@ class Names:
         identifier = name.rpartition(" (")[2].removesuffix(")")
         found = self._by_identifier.get(identifier, [])
         return [i for i in found if self.unique(i) == name]
+
+    def find(self, given: Any) -> int:
+        r"""Returns the id of what is given by name or by id.
+
+        Args:
+            given (int or str): An id, or what :meth:`resolve` takes.
+        """
+        if isinstance(given, str):
+            return self.resolve(given)
+        try:
+            found = operator.index(given)  # integers of NumPy are none of Python's
+        except TypeError:
+            raise ValueError(
+                f"the {self.kind} must be a name or an id (got {given!r})"
+            ) from None
+        if not 0 <= found < len(self):
+            raise ValueError(
+                f"the id of the {self.kind} must lie in 0 to {len(self) - 1} "
+                f"(got {found})"
+            )
+        return found
 
     def _ending_in(self, name: str) -> list[int]:
         endings = tuple(separator + name for separator in _SEPARATORS)

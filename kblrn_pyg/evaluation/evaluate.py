@@ -141,7 +141,7 @@ def evaluate(
     total = sum(len(queries.rel) for queries, _ in sides)
     standings, num_answers = [], []
     bar = tqdm(total=total, desc="Ranking", unit="query", disable=not progress)
-    with bar, _evaluating(model):
+    with bar, evaluating(model):
         for queries, row in sides:
             _, answer = asked.sides(queries.side)
             standings.append(
@@ -219,7 +219,7 @@ def query_auc(
         known_ptr=np.array([0, len(true)]),
         known=true,
     )
-    with _evaluating(model):
+    with evaluating(model):
         scores = _score(model, queries, slice(0, 1))
     row = np.zeros(len(true), np.int64)
     found = rank_answers(scores, row, true, queries.known_ptr, queries.known)
@@ -302,8 +302,12 @@ def _score(model: Scorer, queries: Queries, part: slice) -> np.ndarray:
 
 
 @contextmanager
-def _evaluating(model: Scorer) -> Iterator[None]:
-    """Switches off training mode and gradients for a while."""
+def evaluating(model: Scorer) -> Iterator[None]:
+    r"""Switches off training mode and gradients for a while.
+
+    Args:
+        model (KBLRN): The model.
+    """
     was_training = model.training
     model.train(False)
     try:

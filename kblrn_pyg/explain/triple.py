@@ -1,13 +1,10 @@
 """The way from a model and a triple to its reasons."""
 
-import operator
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 
-import torch
 from torch_geometric.data import HeteroData
 
-from kblrn_pyg.data import Names
+from kblrn_pyg.evaluation import evaluating
 from kblrn_pyg.explain.parts import (
     Reader,
     body_reasons,
@@ -49,6 +46,7 @@ def explain(
             the model was made of always is known. (default: :obj:`()`)
 
     Example:
+        >>> import torch
         >>> from kblrn_pyg.datasets import Families
         >>> model = KBLRN.from_data(Families()[0], experts="r")
         >>> weight = torch.nn.init.ones_(model.relational.weight)
@@ -68,13 +66,13 @@ def explain(
         raise ValueError(f"'max_middles' must not be negative (got {max_middles})")
     names = reader.names
     triple = (
-        _id(names.entities, head),
-        _id(names.relations, relation),
-        _id(names.entities, tail),
+        names.entities.find(head),
+        names.relations.find(relation),
+        names.entities.find(tail),
     )
     answers = known_facts(reader.kb, triple[1], known)
     latent = relational = numerical = None
-    with _evaluating(model):
+    with evaluating(model):
         if model.latent is not None:
             latent = scorer_reasons(model.latent, triple)
         if model.relational is not None:
@@ -94,27 +92,3 @@ def explain(
         tail_query,
         head_query,
     )
-
-
-def _id(names: Names, given: int | str) -> int:
-    if isinstance(given, str):
-        return names.resolve(given)
-    found = operator.index(given)  # integers of NumPy are none of Python's
-    if not 0 <= found < len(names):
-        raise ValueError(
-            f"the id of the {names.kind} must lie in 0 to {len(names) - 1} "
-            f"(got {found})"
-        )
-    return found
-
-
-@contextmanager
-def _evaluating(model: KBLRN) -> Iterator[None]:
-    """Switches off training mode and gradients for a while."""
-    was_training = model.training
-    model.eval()
-    try:
-        with torch.no_grad():
-            yield
-    finally:
-        model.train(was_training)

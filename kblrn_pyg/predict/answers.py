@@ -15,7 +15,6 @@ from kblrn_pyg.predict.queries import (
     Query,
     Scores,
     check_k,
-    find_id,
     kb_of,
     largest,
     score_queries,
@@ -206,7 +205,7 @@ def _predict(
     kb = kb_of(model)
     names, facts = Vocabulary.of(kb), KnownFacts(kb, known)
     queries = [
-        Query(asks_heads, find_id(names.relations, rel), find_id(names.entities, given))
+        Query(asks_heads, names.relations.find(rel), names.entities.find(given))
         for given, rel in _pairs(entity, relation)
     ]
     found = []

@@ -16,7 +16,6 @@ from kblrn_pyg.predict.queries import (
     Query,
     Scores,
     check_k,
-    find_id,
     kb_of,
     largest,
     score_queries,
@@ -88,7 +87,7 @@ def complete(
         raise ValueError(f"'relations' must be a list of them (got {relations!r})")
     if relations is None:
         relations = range(len(names.relations))
-    wanted = dict.fromkeys(find_id(names.relations, one) for one in relations)
+    wanted = dict.fromkeys(names.relations.find(one) for one in relations)
     batches = list(_sensible_queries(kb, wanted))
     best = _Best(k, model.num_nodes)
     total = sum(len(batch.queries) for batch in batches)

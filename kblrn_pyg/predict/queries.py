@@ -1,16 +1,15 @@
 """What all predictions need: ids, scores of all candidates, and known answers."""
 
-import operator
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch_geometric.data import HeteroData
 
-from kblrn_pyg.data import Names, as_kb
+from kblrn_pyg.data import as_kb
+from kblrn_pyg.evaluation import evaluating
 from kblrn_pyg.nn import KBLRN
 
 Ids = NDArray[np.int64]
@@ -52,29 +51,6 @@ def kb_of(model: KBLRN) -> HeteroData:
             "set 'model.kb'"
         )
     return model.kb
-
-
-def find_id(names: Names, given: Any) -> int:
-    r"""Returns the id of an entity or a relation.
-
-    Args:
-        names (Names): The names of its kind.
-        given (int or str): Its id, name or identifier.
-    """
-    if isinstance(given, str):
-        return names.resolve(given)
-    try:
-        found = operator.index(given)  # integers of NumPy are none of Python's
-    except TypeError:
-        raise ValueError(
-            f"the {names.kind} must be a name or an id (got {given!r})"
-        ) from None
-    if not 0 <= found < len(names):
-        raise ValueError(
-            f"the id of the {names.kind} must lie in 0 to {len(names) - 1} "
-            f"(got {found})"
-        )
-    return found
 
 
 def check_k(k: int) -> None:
@@ -150,7 +126,7 @@ def score_queries(
         part = queries[begin : begin + size]
         rel_type = torch.tensor([query.rel for query in part], device=device)
         given = torch.tensor([query.given for query in part], device=device)
-        with _evaluating(model):
+        with evaluating(model):
             if part[0].asks_heads:
                 scores = model.score_heads(rel_type, given)
             else:
@@ -180,15 +156,3 @@ def largest(values: Scores, k: int) -> Ids:
         places = np.flatnonzero(values >= np.partition(values, -k)[-k])
     order = np.argsort(-values[places], kind="stable")
     return places[order[:k]]
-
-
-@contextmanager
-def _evaluating(model: KBLRN) -> Iterator[None]:
-    """Switches off training mode and gradients for a while."""
-    was_training = model.training
-    model.eval()
-    try:
-        with torch.no_grad():
-            yield
-    finally:
-        model.train(was_training)
