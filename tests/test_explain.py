@@ -22,7 +22,10 @@ from kblrn_pyg.plotting import plot_explanation
 from kblrn_pyg.plotting.fitting import fit
 from kblrn_pyg.rules import RuleSet, mine_rules
 
-SCORERS = ["distmult", "complex", "transe", "rotate", ["distmult", "transe", "rotate"]]
+SCORERS = [
+    *("distmult", "complex", "transe", "rotate", "rescal"),
+    ["distmult", "transe", "rotate"],
+]
 KINDS = [(e, s) for e in INSTANCES for s in (SCORERS if "l" in e else SCORERS[:1])]
 
 

@@ -12,10 +12,13 @@ from torch_geometric.nn.kge import ComplEx, DistMult, RotatE, TransE
 
 from kblrn_pyg import KBLRN
 from kblrn_pyg.data import flat_triples, read_kb
-from kblrn_pyg.nn import INSTANCES, objective
+from kblrn_pyg.nn import INSTANCES, RESCAL, objective
 from kblrn_pyg.rules import PathFeatures, RuleSet, mine_rules
 
-SCORERS = ["distmult", "complex", "transe", "rotate", ["distmult", "transe", "complex"]]
+SCORERS = [
+    *("distmult", "complex", "transe", "rotate", "rescal"),
+    ["distmult", "transe", "complex"],
+]
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +64,7 @@ def test_scores_agree(data, experts, scorer):
     torch.testing.assert_close(single, heads, rtol=1e-7, atol=1e-7)
 
 
-@pytest.mark.parametrize("kind", [DistMult, ComplEx, TransE, RotatE])
+@pytest.mark.parametrize("kind", [DistMult, ComplEx, TransE, RotatE, RESCAL])
 def test_latent_scores_are_those_of_pyg(data, kind):
     num_nodes, num_relations = data["entity"].num_nodes, len(data.edge_types)
     scorer = kind(num_nodes, num_relations, 5)
@@ -72,6 +75,18 @@ def test_latent_scores_are_those_of_pyg(data, kind):
     )
     with pytest.raises(ValueError, match="'scorer' must have"):
         KBLRN.from_data(data, "l", scorer=kind(num_nodes + 1, num_relations, 5))
+
+
+def test_rescal_is_bilinear_and_learns_by_its_own_loss():
+    torch.manual_seed(0)
+    model = RESCAL(6, 2, 3)
+    head, rel, tail = torch.tensor([0, 4, 5]), torch.tensor([1, 0, 1]), torch.arange(3)
+    for i, score in enumerate(model(head, rel, tail).tolist()):
+        matrix = model.rel_emb.weight[rel[i]].view(3, 3)
+        rows = model.node_emb.weight[head[i]], model.node_emb.weight[tail[i]]
+        assert score == pytest.approx((rows[0] @ matrix @ rows[1]).item(), abs=1e-6)
+    model.loss(head, rel, tail).backward()
+    assert model.rel_emb.weight.grad.abs().sum() > 0
 
 
 def test_relational_and_numerical_scores_follow_the_formulas(data):

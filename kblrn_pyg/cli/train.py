@@ -47,7 +47,7 @@ def _add_model_arguments(parser: argparse.ArgumentParser) -> None:
     _add(
         parser,
         "scorer",
-        "the latent scorer: distmult, complex, transe, rotate, or several of them",
+        "the latent scorer: distmult, complex, transe, rotate, rescal, or several",
         type=lambda text: text.lower().split(","),
         metavar="NAME[,NAME]",
     )

@@ -1,8 +1,11 @@
 """Work for several threads; kernels hold no lock while they run."""
 
+import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from queue import Empty, SimpleQueue
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from queue import SimpleQueue
 from typing import TypeVar
 
 from numba import config
@@ -11,7 +14,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 Scratch = TypeVar("Scratch")
 
-
+_HELPER = "kblrn-helper"
 _limit: int | None = None
 
 
@@ -36,7 +39,9 @@ def run_all(
     new_scratch: Callable[[], Scratch],
     num_threads: int | None = None,
 ) -> Iterator[Result]:
-    r"""Calls a function for each item, results in the order of completion.
+    r"""Calls a function for each item, results about in the order of completion.
+
+    The calling thread takes its share of the work.
 
     Args:
         function (callable): Takes an item and working memory that no other
@@ -46,24 +51,43 @@ def run_all(
         num_threads (int, optional): The number of threads.
             (default: :obj:`None`, all cores)
     """
-    num_threads = num_threads or default_threads()
-    if num_threads == 1:
-        scratch = new_scratch()
-        for item in items:
+    # All threads take from one list; its iterator gives no item twice.
+    todo = iter(list(items))
+    found: SimpleQueue[Result] = SimpleQueue()
+    num_helpers = (num_threads or default_threads()) - 1
+    if threading.current_thread().name.startswith(_HELPER):
+        num_helpers = 0  # a helper that waits for helpers might wait forever
+
+    def work() -> Iterator[Result]:
+        scratch = None
+        for item in todo:
+            scratch = new_scratch() if scratch is None else scratch
             yield function(item, scratch)
-        return
-    idle: SimpleQueue[Scratch] = SimpleQueue()
 
-    def work(item: Item) -> Result:
-        try:
-            scratch = idle.get_nowait()
-        except Empty:
-            scratch = new_scratch()
-        try:
-            return function(item, scratch)
-        finally:
-            idle.put(scratch)
+    def help_out() -> None:
+        for result in work():
+            found.put(result)
 
-    with ThreadPoolExecutor(num_threads) as pool:
-        for future in as_completed([pool.submit(work, item) for item in items]):
-            yield future.result()
+    helpers = [_helpers(num_helpers).submit(help_out) for _ in range(num_helpers)]
+    try:
+        for result in work():
+            yield result
+            while not found.empty():
+                yield found.get()
+    finally:  # after an error, nobody begins another item
+        for _ in todo:
+            pass
+        for helper in helpers:
+            helper.result()
+    while not found.empty():
+        yield found.get()
+
+
+@cache
+def _helpers(number: int) -> ThreadPoolExecutor:
+    """Threads that stay: starting them takes as long as a small batch."""
+    return ThreadPoolExecutor(number, thread_name_prefix=_HELPER)
+
+
+# A forked process has no threads but the one that forked.
+os.register_at_fork(after_in_child=_helpers.cache_clear)

@@ -27,8 +27,9 @@ class LatentExpert(Module):
         num_relations (int): The number of relations.
         hidden_channels (int): The embedding size.
         scorer (str or KGEModel or list, optional): :obj:`"distmult"`,
-            :obj:`"complex"`, :obj:`"transe"` or :obj:`"rotate"`, one of PyG's
-            models of these names, or several of them.
+            :obj:`"complex"`, :obj:`"transe"`, :obj:`"rotate"` or
+            :obj:`"rescal"`, one of PyG's models of these names or a
+            :class:`RESCAL`, or several of them.
             (default: :obj:`"distmult"`)
         dropout (float, optional): The part of a query's entries that training
             sets to zero. (default: :obj:`0.0`)

@@ -2,7 +2,7 @@ r"""PyG's knowledge graph scorers in the form that all-candidate scoring needs.
 
 Every scorer compares a *query*, made of the known entity and the relation,
 with a *table* that has a row for every candidate: by their dot product
-(DistMult, ComplEx) or by their negative distance (TransE, RotatE).
+(DistMult, ComplEx, RESCAL) or by their negative distance (TransE, RotatE).
 """
 
 import torch
@@ -10,11 +10,14 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.nn.kge import ComplEx, DistMult, KGEModel, RotatE, TransE
 
+from kblrn_pyg.nn.rescal import RESCAL
+
 SCORERS: dict[str, type[KGEModel]] = {
     "distmult": DistMult,
     "complex": ComplEx,
     "transe": TransE,
     "rotate": RotatE,
+    "rescal": RESCAL,
 }
 
 
@@ -42,7 +45,7 @@ def make_scorer(
 
 def is_dot(scorer: KGEModel) -> bool:
     """Tells whether a scorer multiplies, instead of measuring a distance."""
-    return isinstance(scorer, DistMult | ComplEx)
+    return isinstance(scorer, DistMult | ComplEx | RESCAL)
 
 
 def is_l1(scorer: KGEModel) -> bool:
@@ -61,6 +64,9 @@ def table(scorer: KGEModel) -> Tensor:
 
 def tail_query(scorer: KGEModel, head_index: Tensor, rel_type: Tensor) -> Tensor:
     """Returns what a tail is compared with."""
+    if isinstance(scorer, RESCAL):
+        head = scorer.node_emb(head_index)
+        return torch.einsum("...i,...ij->...j", head, scorer.matrix(rel_type))
     head, rel = scorer.node_emb(head_index), scorer.rel_emb(rel_type)
     if isinstance(scorer, TransE):
         return F.normalize(head, p=scorer.p_norm, dim=-1) + rel
@@ -74,6 +80,9 @@ def tail_query(scorer: KGEModel, head_index: Tensor, rel_type: Tensor) -> Tensor
 
 def head_query(scorer: KGEModel, rel_type: Tensor, tail_index: Tensor) -> Tensor:
     """Returns what a head is compared with."""
+    if isinstance(scorer, RESCAL):
+        tail = scorer.node_emb(tail_index)
+        return torch.einsum("...ij,...j->...i", scorer.matrix(rel_type), tail)
     tail, rel = scorer.node_emb(tail_index), scorer.rel_emb(rel_type)
     if isinstance(scorer, TransE):
         return F.normalize(tail, p=scorer.p_norm, dim=-1) - rel

@@ -1,0 +1,74 @@
+"""RESCAL, which PyG's collection of scorers lacks."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.nn import Embedding
+from torch_geometric.nn.kge import KGEModel
+
+
+class RESCAL(KGEModel):
+    r"""The RESCAL model from the `"A Three-Way Model for Collective Learning on
+    Multi-Relational Data"
+    <https://icml.cc/2011/papers/438_icmlpaper.pdf>`_ paper.
+
+    :class:`RESCAL` models relations as full matrices, of which those of
+    :class:`~torch_geometric.nn.kge.DistMult` are the diagonals:
+
+    .. math::
+        d(h, r, t) = \mathbf{e}_h^{\top} \mathbf{W}_r \mathbf{e}_t
+
+    Args:
+        num_nodes (int): The number of nodes/entities in the graph.
+        num_relations (int): The number of relations in the graph.
+        hidden_channels (int): The hidden embedding size.
+        margin (float, optional): The margin of the ranking loss.
+            (default: :obj:`1.0`)
+        sparse (bool, optional): If set to :obj:`True`, gradients w.r.t. to
+            the embedding matrices will be sparse. (default: :obj:`False`)
+    """
+
+    def __init__(
+        self,
+        num_nodes: int,
+        num_relations: int,
+        hidden_channels: int,
+        margin: float = 1.0,
+        sparse: bool = False,
+    ) -> None:
+        super().__init__(num_nodes, num_relations, hidden_channels, sparse)
+        self.rel_emb = Embedding(num_relations, hidden_channels**2, sparse=sparse)
+        self.margin = margin
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws all embeddings anew."""
+        torch.nn.init.xavier_uniform_(self.node_emb.weight)
+        # As xavier_uniform_ would draw the matrix of each relation.
+        bound = (3 / self.hidden_channels) ** 0.5
+        torch.nn.init.uniform_(self.rel_emb.weight, -bound, bound)
+
+    def matrix(self, rel_type: Tensor) -> Tensor:
+        r"""Returns the matrix of each relation.
+
+        Args:
+            rel_type (torch.Tensor): The relation types.
+        """
+        size = self.hidden_channels
+        return self.rel_emb(rel_type).view(*rel_type.shape, size, size)
+
+    def forward(
+        self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
+    ) -> Tensor:
+        """Returns the score of each triple."""
+        head, tail = self.node_emb(head_index), self.node_emb(tail_index)
+        matrix = self.matrix(rel_type)
+        return torch.einsum("...i,...ij,...j->...", head, matrix, tail)
+
+    def loss(self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor) -> Tensor:
+        """Returns the margin ranking loss against random triples."""
+        score = self(head_index, rel_type, tail_index)
+        other = self(*self.random_sample(head_index, rel_type, tail_index))
+        return F.margin_ranking_loss(
+            score, other, target=torch.ones_like(score), margin=self.margin
+        )
