@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from kblrn_pyg.kernels.scoring import activation, add_difference_gradient
-from kblrn_pyg.kernels.walking import reach
+from kblrn_pyg.kernels.walking import first_steps, reach
 
 # A stamp that no serial number reaches: an entity that nobody asks about.
 _UNASKED = np.iinfo(np.int64).max
@@ -131,20 +131,23 @@ def _walk(paths, entity, rel, weight, scratch):
     first_rule = bodies.ptr[rel]
     begin = 0
     for rule in range(first_rule, bodies.ptr[rel + 1]):
-        scratch.clock[0] += 1
-        count = reach(
-            adjacency,
-            bodies,
-            rule,
-            entity,
-            choices,
-            scratch.clock[0],
-            scratch.stamp,
-            scratch.reached[begin:],
-        )
-        for i in range(begin, begin + count):
-            scratch.row[scratch.reached[i]] += weight[rule]
-        begin += count
+        group = first_steps(adjacency, bodies, rule, entity)
+        if group >= 0:
+            scratch.clock[0] += 1
+            count = reach(
+                adjacency,
+                bodies,
+                rule,
+                entity,
+                group,
+                choices,
+                scratch.clock[0],
+                scratch.stamp,
+                scratch.reached[begin:],
+            )
+            for i in range(begin, begin + count):
+                scratch.row[scratch.reached[i]] += weight[rule]
+            begin += count
         scratch.ends[rule - first_rule] = begin
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from kblrn_pyg.kernels.walking import reach
+from kblrn_pyg.kernels.walking import first_steps, reach
 
 
 class Differences(NamedTuple):
@@ -44,9 +44,12 @@ def add_paths(adjacency, bodies, choices, entity, rel, weight, scores, stamp, ou
     serial = 0
     for q in range(len(entity)):
         for rule in range(bodies.ptr[rel[q]], bodies.ptr[rel[q] + 1]):
+            group = first_steps(adjacency, bodies, rule, entity[q])
+            if group < 0:
+                continue
             serial += 1
             count = reach(
-                adjacency, bodies, rule, entity[q], choices, serial, stamp, out
+                adjacency, bodies, rule, entity[q], group, choices, serial, stamp, out
             )
             for i in range(count):
                 scores[q, out[i]] += weight[rule]
@@ -60,9 +63,12 @@ def path_gradient(
     serial = 0
     for q in range(len(entity)):
         for rule in range(bodies.ptr[rel[q]], bodies.ptr[rel[q] + 1]):
+            group = first_steps(adjacency, bodies, rule, entity[q])
+            if group < 0:
+                continue
             serial += 1
             count = reach(
-                adjacency, bodies, rule, entity[q], choices, serial, stamp, out
+                adjacency, bodies, rule, entity[q], group, choices, serial, stamp, out
             )
             total = 0.0
             for i in range(count):

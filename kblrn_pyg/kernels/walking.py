@@ -28,16 +28,24 @@ class Bodies(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def reach(adjacency, bodies, rule, source, choices, serial, stamp, out):
+def first_steps(adjacency, bodies, rule, source):
+    """Returns the code group of the first steps of a body, -1 if it has none.
+
+    Most bodies have none. Asking here, before ``reach`` is called with all its
+    arguments, halves the time of a walk.
+    """
+    code = bodies.first[rule]
+    return find_group(adjacency.code_ptr, adjacency.group_entity, code, source)
+
+
+@njit(cache=True, nogil=True)
+def reach(adjacency, bodies, rule, source, group, choices, serial, stamp, out):
     """Writes the distinct entities that the body of a rule reaches to ``out``.
 
-    ``stamp`` has an entry for each entity; those whose stamp is ``serial`` or
-    more are left out. Returns their number.
+    ``group`` is that of its first steps. ``stamp`` has an entry for each entity;
+    those whose stamp is ``serial`` or more are left out. Returns their number.
     """
-    first, second = bodies.first[rule], bodies.second[rule]
-    group = find_group(adjacency.code_ptr, adjacency.group_entity, first, source)
-    if group < 0:
-        return 0
+    second = bodies.second[rule]
     neighbour, start = adjacency.neighbour, adjacency.group_start
     if second < 0:
         count = 0
@@ -119,9 +127,12 @@ def count_reached(adjacency, rules, source, rel, choices, stamp, out):
     serial = 0
     for q in range(len(source)):
         for rule in range(rules.ptr[rel[q]], rules.ptr[rel[q] + 1]):
+            group = first_steps(adjacency, rules, rule, source[q])
+            if group < 0:
+                continue
             serial += 1
             counts[q] += reach(
-                adjacency, rules, rule, source[q], choices, serial, stamp, out
+                adjacency, rules, rule, source[q], group, choices, serial, stamp, out
             )
     return counts
 
@@ -138,9 +149,13 @@ def fill_reached(
     for q in range(len(source)):
         k = begin[q]
         for rule in range(rules.ptr[rel[q]], rules.ptr[rel[q] + 1]):
+            group = first_steps(adjacency, rules, rule, source[q])
+            if group < 0:
+                continue
             serial += 1
+            place = candidate[k:]
             count = reach(
-                adjacency, rules, rule, source[q], choices, serial, stamp, candidate[k:]
+                adjacency, rules, rule, source[q], group, choices, serial, stamp, place
             )
             rule_id[k : k + count] = rule
             k += count
