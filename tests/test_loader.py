@@ -1,6 +1,7 @@
 import pytest
 import torch
-from torch_geometric.loader import LinkLoader
+from torch_geometric import typing
+from torch_geometric.loader import LinkLoader, LinkNeighborLoader
 from torch_geometric.sampler import NegativeSampling
 
 from kblrn_pyg import KBLRN
@@ -88,15 +89,40 @@ def link_loader(data, relation, neg_sampling):
     )
 
 
+def link_neighbor_loader(data, relation, neg_sampling):
+    edge_type = ("entity", relation, "entity")
+    return LinkNeighborLoader(
+        data,
+        num_neighbors=[3, 2],
+        edge_label_index=(edge_type, data[edge_type].edge_label_index),
+        neg_sampling=neg_sampling,
+        batch_size=256,
+        shuffle=True,
+    )
+
+
+LOADERS = [
+    link_loader,
+    pytest.param(
+        link_neighbor_loader,
+        marks=pytest.mark.skipif(
+            not (typing.WITH_PYG_LIB or typing.WITH_TORCH_SPARSE),
+            reason="needs pyg-lib or torch-sparse",
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize("loader", LOADERS)
 @pytest.mark.parametrize(
     "neg_sampling", ["triplet", "binary", NegativeSampling("triplet", 5), None]
 )
-def test_stock_link_loader(data, neg_sampling):
+def test_stock_link_loader(data, loader, neg_sampling):
     relation = [name for _, name, _ in data.edge_types].index("spouse")
     edges = data["entity", "spouse", "entity"].edge_index
     model = KBLRN.from_data(data, hidden_channels=8)
     positive = []
-    for batch in link_loader(data, "spouse", neg_sampling):
+    for batch in loader(data, "spouse", neg_sampling):
         triples = batch_triples(batch)
         assert (triples.rel_type == relation).all()
         is_true = slice(None) if triples.label is None else triples.label > 0

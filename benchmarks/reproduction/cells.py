@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from reproduction.job import trained_on
 from reproduction.recipes import RECIPES
 from reproduction.records import Record, matching
 from reproduction.tables import Row
@@ -61,7 +62,7 @@ def chosen(records: list[Record], dataset: str, row: Row, recipe: str) -> list[R
         recipe (str): The name of the recipe.
     """
     by_seed: dict[int, list[Record]] = defaultdict(list)
-    for choice in row.choices(RECIPES[recipe]):
+    for choice in row.choices(RECIPES[recipe].on(trained_on(dataset))):
         for record in matching(records, dataset=dataset, recipe=recipe, **choice):
             by_seed[record["job"]["seed"]].append(record)
     return [

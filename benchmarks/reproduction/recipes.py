@@ -1,6 +1,6 @@
 """Two ways to train: as the paper says, and with what the field has learned since."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 
@@ -18,6 +18,7 @@ class Recipe:
         paper_rules (bool): Whether rules need the paper's confidence.
         scorers (tuple): The latent scorers to choose from by validation, where
             a row names none.
+        changes (dict, optional): What is different on a data set, by its name.
     """
 
     name: str
@@ -28,6 +29,15 @@ class Recipe:
     patience: int
     paper_rules: bool
     scorers: tuple[str, ...]
+    changes: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def on(self, dataset: str) -> "Recipe":
+        r"""Returns the recipe for one data set.
+
+        Args:
+            dataset (str): The data set to train on.
+        """
+        return replace(self, **self.changes.get(dataset, {}))
 
     def shortened(self) -> "Recipe":
         """The same in seconds, to see that everything runs."""
@@ -36,6 +46,7 @@ class Recipe:
             self,
             sizes=(8,),
             scorers=self.scorers[:1],
+            changes={},
             epochs=2,
             training=self.training | changes,
         )

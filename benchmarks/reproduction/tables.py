@@ -145,6 +145,7 @@ def jobs_of(
         seeds (sequence, optional): Only these. (default: :obj:`None`, all)
     """
     for dataset in datasets or table.datasets:
+        on_dataset = recipe.on(trained_on(dataset))
         for seed in seeds or (0, 1, 2):
             for row in table.rows:
                 if instances is not None and row.experts not in instances:
@@ -152,8 +153,8 @@ def jobs_of(
                 planned = seeds or _seeds(dataset, row)
                 if seed not in planned:
                     continue
-                for choice in row.choices(recipe):
-                    yield Job(trained_on(dataset), recipe, seed=seed, **choice)
+                for choice in row.choices(on_dataset):
+                    yield Job(trained_on(dataset), on_dataset, seed=seed, **choice)
 
 
 def _seeds(dataset: str, row: Row) -> tuple[int, ...]:
