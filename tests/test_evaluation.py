@@ -4,6 +4,8 @@ import importlib
 import itertools
 import math
 import random
+import threading
+import time
 from fractions import Fraction
 
 import naive
@@ -184,6 +186,34 @@ def test_chunk_size_changes_nothing():
         table = evaluate(model, kb, batch_size=batch_size)
         for name, column in whole.to_dict().items():
             assert np.array_equal(column, table.to_dict()[name]), name
+
+
+def test_threads_change_nothing_and_leave_nothing(monkeypatch):
+    rng = random.Random(6)
+    test = [(rng.randrange(30), rng.randrange(3), rng.randrange(30)) for _ in range(99)]
+    kb, model = as_kb(test, 30, 3), table_model(30, 3, rng)
+    before, threads, graded = torch.get_num_threads(), set(), []
+
+    def score_tails(head_index, rel_type):
+        threads.add(threading.get_ident())
+        graded.append(torch.is_grad_enabled())
+        time.sleep(0.001)
+        return type(model).score_tails(model, head_index, rel_type)
+
+    monkeypatch.setattr(model, "score_tails", score_tails)
+    tables = []
+    for number in (1, 3):
+        monkeypatch.setattr(EVALUATE, "default_threads", lambda: number)  # noqa: B023
+        torch.set_num_threads(number)
+        try:
+            tables.append(evaluate(model, kb, batch_size=2).to_dict())
+            assert torch.get_num_threads() == number
+        finally:
+            torch.set_num_threads(before)
+        assert len(threads) == number
+    assert not any(graded)
+    for name, column in tables[0].items():
+        assert np.array_equal(column, tables[1][name]), name
 
 
 def test_chunks_respect_a_byte_budget(monkeypatch):

@@ -15,15 +15,20 @@ from kblrn_pyg.data import Vocabulary, flat_triples, validate_kb
 from kblrn_pyg.evaluation.metrics import Metrics, auc_pr
 from kblrn_pyg.evaluation.ranks import HEAD, TAIL, Ids, RankTable, relation_ids
 from kblrn_pyg.kernels.ranking import Standings, rank_answers
+from kblrn_pyg.kernels.threads import default_threads, run_all
 
-# The memory that the scores of one chunk of queries may take. A model of three
-# experts holds about four such matrices at once: one for each, and their sum.
-_BYTES = 256 * 2**20
+# The memory that the scores of one chunk of queries may take: on a CPU little,
+# so that they stay in the cache, elsewhere much, so that all cores are busy. A
+# model of three experts may hold four such matrices: one for each, and their sum.
+_BYTES, _BYTES_ELSEWHERE = 32 * 2**20, 256 * 2**20
 _BYTES_PER_SCORE = 4 * 4
 
 
 class Scorer(Protocol):
-    r"""What evaluation needs of a model: scores of all tails and of all heads."""
+    r"""What evaluation needs of a model: scores of all tails and of all heads.
+
+    On a CPU several threads ask for scores at once.
+    """
 
     training: bool
 
@@ -116,7 +121,8 @@ def evaluate(
             validation split, when the test split is ranked.
             (default: :obj:`()`)
         batch_size (int, optional): The number of queries that are scored at
-            once. (default: :obj:`None`, what fits into 256 MB)
+            once by one thread. (default: :obj:`None`, what fits into 32 MB,
+            on another device than a CPU into 256 MB)
         relations (iterable, optional): The relations to rank, by id or name.
             (default: :obj:`None`, all)
         progress (bool, optional): If set to :obj:`True`, shows a progress bar.
@@ -127,7 +133,7 @@ def evaluate(
         triple with its tail asked for.
     """
     _check_model(model, data)
-    batch_size = _batch_size(batch_size, model.num_nodes)
+    batch_size = _batch_size(batch_size, model)
     names = _relation_names(data)
     asked = _triples([(data, "edge_label_index")])
     if relations is not None:
@@ -262,7 +268,8 @@ def _rank_side(
     order = np.argsort(row, kind="stable")
     bounds = np.searchsorted(row[order], np.arange(len(queries.rel) + 1))
     out = Standings(*(np.empty(len(row), np.int64) for _ in Standings._fields))
-    for begin in range(0, len(queries.rel), batch_size):
+
+    def rank(begin: int, _: None) -> int:
         end = min(begin + batch_size, len(queries.rel))
         scores = _score(model, queries, slice(begin, end))
         part = order[bounds[begin] : bounds[end]]
@@ -272,14 +279,42 @@ def _rank_side(
         )
         for column, values in zip(out, found):
             column[part] = values
-        done(end - begin)
+        return end - begin
+
+    for number in _side_by_side(
+        rank, range(0, len(queries.rel), batch_size), _device(model)
+    ):
+        done(number)
     return out
+
+
+def _side_by_side(
+    rank: Callable[[int, None], int], chunks: range, device: torch.device
+) -> Iterator[int]:
+    """Ranks one chunk with each thread of a CPU.
+
+    Threads that share a chunk would wait for each other at every step.
+    """
+    num_threads = min(default_threads(), torch.get_num_threads(), len(chunks))
+    if device.type != "cpu" or num_threads < 2:
+        yield from run_all(rank, chunks, lambda: None, 1)
+        return
+
+    def rank_alone(begin: int, _: None) -> int:
+        torch.set_num_threads(1)  # of this thread, and so is 'no_grad'
+        with torch.no_grad():
+            return rank(begin, None)
+
+    before = torch.get_num_threads()
+    try:
+        yield from run_all(rank_alone, chunks, lambda: None, num_threads)
+    finally:
+        torch.set_num_threads(before)
 
 
 def _score(model: Scorer, queries: Queries, part: slice) -> np.ndarray:
     """Scores all entities as answers to some queries."""
-    parameter = next(iter(model.parameters()), None)
-    device = None if parameter is None else parameter.device
+    device = _device(model)
     given = torch.from_numpy(queries.given[part]).to(device)
     rel = torch.from_numpy(queries.rel[part]).to(device)
     if queries.side == HEAD:
@@ -319,9 +354,15 @@ def evaluating(model: Scorer) -> Iterator[None]:
         model.train(was_training)
 
 
-def _batch_size(batch_size: int | None, num_nodes: int) -> int:
+def _device(model: Scorer) -> torch.device:
+    parameter = next(iter(model.parameters()), None)
+    return torch.device("cpu") if parameter is None else parameter.device
+
+
+def _batch_size(batch_size: int | None, model: Scorer) -> int:
     if batch_size is None:
-        return max(1, _BYTES // (_BYTES_PER_SCORE * max(num_nodes, 1)))
+        num_bytes = _BYTES if _device(model).type == "cpu" else _BYTES_ELSEWHERE
+        return max(1, num_bytes // (_BYTES_PER_SCORE * max(model.num_nodes, 1)))
     if batch_size < 1:
         raise ValueError(f"'batch_size' must be positive (got {batch_size})")
     return batch_size

@@ -4,6 +4,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from queue import SimpleQueue
 from typing import TypeVar
@@ -14,12 +15,17 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 Scratch = TypeVar("Scratch")
 
-_HELPER = "kblrn-helper"
 _limit: int | None = None
+_state = threading.local()
 
 
 def default_threads() -> int:
-    """Returns how many threads kernels use: Numba's number, unless limited."""
+    """Returns how many threads kernels use: Numba's number, unless limited.
+
+    A thread that shares work with others does its share alone.
+    """
+    if _is_sharing():
+        return 1
     return int(config.NUMBA_NUM_THREADS) if _limit is None else _limit
 
 
@@ -54,15 +60,15 @@ def run_all(
     # All threads take from one list; its iterator gives no item twice.
     todo = iter(list(items))
     found: SimpleQueue[Result] = SimpleQueue()
-    num_helpers = (num_threads or default_threads()) - 1
-    if threading.current_thread().name.startswith(_HELPER):
-        num_helpers = 0  # a helper that waits for helpers might wait forever
+    num_helpers = 0 if _is_sharing() else (num_threads or default_threads()) - 1
 
     def work() -> Iterator[Result]:
         scratch = None
         for item in todo:
             scratch = new_scratch() if scratch is None else scratch
-            yield function(item, scratch)
+            with _sharing(num_helpers > 0):
+                result = function(item, scratch)
+            yield result
 
     def help_out() -> None:
         for result in work():
@@ -83,10 +89,24 @@ def run_all(
         yield found.get()
 
 
+def _is_sharing() -> bool:
+    return getattr(_state, "is_sharing", False)
+
+
+@contextmanager
+def _sharing(is_sharing: bool) -> Iterator[None]:
+    before = _is_sharing()
+    _state.is_sharing = before or is_sharing
+    try:
+        yield
+    finally:
+        _state.is_sharing = before
+
+
 @cache
 def _helpers(number: int) -> ThreadPoolExecutor:
     """Threads that stay: starting them takes as long as a small batch."""
-    return ThreadPoolExecutor(number, thread_name_prefix=_HELPER)
+    return ThreadPoolExecutor(number, thread_name_prefix="kblrn")
 
 
 # A forked process has no threads but the one that forked.
