@@ -25,6 +25,7 @@ GROUPS: dict[str, dict[str, Any]] = {
         "num_negatives": 500,
         "negatives": "triple",
         "dropout": 0.0,
+        "entity_dropout": 0.0,
         "n3": 0.0,
         "l2": 0.0,
     },

@@ -244,10 +244,15 @@ def test_penalties_and_dropout(data):
         assert make(data, "l", num_negatives=None, **penalty).loss(
             *triples
         ) > plain.loss(*triples)
-    dropped = make(data, "l", num_negatives=None, dropout=0.5)
-    assert dropped(*triples).ne(plain(*triples)).any()
-    dropped.eval()
-    torch.testing.assert_close(dropped(*triples), plain(*triples))
+    for dropout in ({"dropout": 0.5}, {"entity_dropout": 0.5}):
+        for scorer in SCORERS:
+            plain = make(data, "l", scorer=scorer, num_negatives=None)
+            dropped = make(data, "l", scorer=scorer, num_negatives=None, **dropout)
+            assert dropped(*triples).ne(plain(*triples)).any()
+            heads = dropped.score_heads(*triples[1:])
+            assert heads.ne(plain.score_heads(*triples[1:])).any()
+            dropped.eval()
+            torch.testing.assert_close(dropped(*triples), plain(*triples))
 
 
 def test_own_evidence_does_not_count():

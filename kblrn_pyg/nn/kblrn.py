@@ -103,6 +103,7 @@ class KBLRN(Module):
         dropout: float = 0.0,
         n3: float = 0.0,
         l2: float = 0.0,
+        entity_dropout: float = 0.0,
     ) -> "KBLRN":
         r"""Makes a model for a knowledge base.
 
@@ -136,6 +137,8 @@ class KBLRN(Module):
                 (default: :obj:`0.0`)
             l2 (float, optional): See :class:`LatentExpert`.
                 (default: :obj:`0.0`)
+            entity_dropout (float, optional): See :class:`LatentExpert`.
+                (default: :obj:`0.0`)
 
         Example:
             >>> from kblrn_pyg.datasets import Families
@@ -150,7 +153,14 @@ class KBLRN(Module):
         latent = relational = numbers = None
         if "l" in experts:
             latent = LatentExpert(
-                num_nodes, num_relations, hidden_channels, scorer, dropout, n3, l2
+                num_nodes,
+                num_relations,
+                hidden_channels,
+                scorer,
+                dropout,
+                n3,
+                l2,
+                entity_dropout,
             )
         if "r" in experts:
             rules = mine_rules(data, confidences=False) if rules is None else rules
@@ -181,6 +191,7 @@ class KBLRN(Module):
             "dropout": dropout,
             "n3": n3,
             "l2": l2,
+            "entity_dropout": entity_dropout,
         }
         entity = data["entity"]
         names = [*entity.get("identifier", entity.name), *map(str, data.edge_types)]

@@ -33,6 +33,9 @@ class LatentExpert(Module):
             (default: :obj:`"distmult"`)
         dropout (float, optional): The part of a query's entries that training
             sets to zero. (default: :obj:`0.0`)
+        entity_dropout (float, optional): The part of the known entity's entries
+            that training sets to zero, before they become a query.
+            (default: :obj:`0.0`)
         n3 (float, optional): The weight of the nuclear 3-norm penalty.
             (default: :obj:`0.0`)
         l2 (float, optional): The weight of the squared 2-norm penalty.
@@ -48,6 +51,7 @@ class LatentExpert(Module):
         dropout: float = 0.0,
         n3: float = 0.0,
         l2: float = 0.0,
+        entity_dropout: float = 0.0,
     ) -> None:
         super().__init__()
         several = [scorer] if isinstance(scorer, str | KGEModel) else list(scorer)
@@ -57,7 +61,8 @@ class LatentExpert(Module):
             scorers.make_scorer(one, num_nodes, num_relations, hidden_channels)
             for one in several
         )
-        self.dropout, self.n3, self.l2 = dropout, n3, l2
+        self.dropout, self.entity_dropout = dropout, entity_dropout
+        self.n3, self.l2 = n3, l2
 
     def reset_parameters(self) -> None:
         """Draws all embeddings anew."""
@@ -80,7 +85,7 @@ class LatentExpert(Module):
         """Scores triples; a tail index of two dimensions gives as many scores."""
         total = torch.zeros((), device=self.device)
         for scorer in self.scorers:
-            query = self._drop(scorers.tail_query(scorer, head_index, rel_type))
+            query = self._tail_query(scorer, head_index, rel_type)
             if tail_index.dim() > head_index.dim():
                 query = query.unsqueeze(-2)
             rows = scorers.table(scorer)[tail_index]
@@ -98,15 +103,16 @@ class LatentExpert(Module):
     def tail_queries(self, head_index: Tensor, rel_type: Tensor) -> list[Tensor]:
         """Returns what tails are compared with, for each scorer."""
         return [
-            self._drop(scorers.tail_query(scorer, head_index, rel_type))
-            for scorer in self.scorers
+            self._tail_query(scorer, head_index, rel_type) for scorer in self._kges()
         ]
 
     def head_queries(self, rel_type: Tensor, tail_index: Tensor) -> list[Tensor]:
         """Returns what heads are compared with, for each scorer."""
         return [
-            self._drop(scorers.head_query(scorer, rel_type, tail_index))
-            for scorer in self.scorers
+            self._drop(
+                scorers.head_query(scorer, rel_type, tail_index, self._drop_entity)
+            )
+            for scorer in self._kges()
         ]
 
     def tables(self) -> list[Tensor]:
@@ -153,6 +159,16 @@ class LatentExpert(Module):
             for scorer, query in zip(self.scorers, queries)
         ]
         return sum(parts[1:], start=parts[0])
+
+    def _tail_query(
+        self, scorer: KGEModel, head_index: Tensor, rel_type: Tensor
+    ) -> Tensor:
+        return self._drop(
+            scorers.tail_query(scorer, head_index, rel_type, self._drop_entity)
+        )
+
+    def _drop_entity(self, embedding: Tensor) -> Tensor:
+        return F.dropout(embedding, self.entity_dropout, self.training)
 
     def _drop(self, query: Tensor) -> Tensor:
         return F.dropout(query, self.dropout, self.training)

@@ -5,12 +5,17 @@ with a *table* that has a row for every candidate: by their dot product
 (DistMult, ComplEx, RESCAL) or by their negative distance (TransE, RotatE).
 """
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.nn.kge import ComplEx, DistMult, KGEModel, RotatE, TransE
 
 from kblrn_pyg.nn.rescal import RESCAL
+
+# What is done to the embedding of the known entity.
+Drop = Callable[[Tensor], Tensor]
 
 SCORERS: dict[str, type[KGEModel]] = {
     "distmult": DistMult,
@@ -62,32 +67,36 @@ def table(scorer: KGEModel) -> Tensor:
     return scorer.node_emb.weight
 
 
-def tail_query(scorer: KGEModel, head_index: Tensor, rel_type: Tensor) -> Tensor:
+def tail_query(
+    scorer: KGEModel, head_index: Tensor, rel_type: Tensor, drop: Drop
+) -> Tensor:
     """Returns what a tail is compared with."""
+    head = drop(scorer.node_emb(head_index))
     if isinstance(scorer, RESCAL):
-        head = scorer.node_emb(head_index)
         return torch.einsum("...i,...ij->...j", head, scorer.matrix(rel_type))
-    head, rel = scorer.node_emb(head_index), scorer.rel_emb(rel_type)
+    rel = scorer.rel_emb(rel_type)
     if isinstance(scorer, TransE):
         return F.normalize(head, p=scorer.p_norm, dim=-1) + rel
     if isinstance(scorer, ComplEx | RotatE):
-        head_im = scorer.node_emb_im(head_index)
+        head_im = drop(scorer.node_emb_im(head_index))
         rel_re, rel_im = _complex_relation(scorer, rel, rel_type)
         parts = [rel_re * head - rel_im * head_im, rel_re * head_im + rel_im * head]
         return torch.cat(parts, dim=-1)
     return head * rel
 
 
-def head_query(scorer: KGEModel, rel_type: Tensor, tail_index: Tensor) -> Tensor:
+def head_query(
+    scorer: KGEModel, rel_type: Tensor, tail_index: Tensor, drop: Drop
+) -> Tensor:
     """Returns what a head is compared with."""
+    tail = drop(scorer.node_emb(tail_index))
     if isinstance(scorer, RESCAL):
-        tail = scorer.node_emb(tail_index)
         return torch.einsum("...ij,...j->...i", scorer.matrix(rel_type), tail)
-    tail, rel = scorer.node_emb(tail_index), scorer.rel_emb(rel_type)
+    rel = scorer.rel_emb(rel_type)
     if isinstance(scorer, TransE):
         return F.normalize(tail, p=scorer.p_norm, dim=-1) - rel
     if isinstance(scorer, ComplEx | RotatE):
-        tail_im = scorer.node_emb_im(tail_index)
+        tail_im = drop(scorer.node_emb_im(tail_index))
         rel_re, rel_im = _complex_relation(scorer, rel, rel_type)
         # Turning back by the relation: it is a rotation, or enters conjugated.
         parts = [rel_re * tail + rel_im * tail_im, rel_re * tail_im - rel_im * tail]
