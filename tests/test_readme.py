@@ -34,6 +34,7 @@ def test_python_from_top_to_bottom(workplace):
         exec(compile(code, "README.md", "exec"), names)
 
 
+@pytest.mark.slow
 def test_shell_from_top_to_bottom(workplace):
     for line in "".join(blocks("shell")).splitlines():
         words = shlex.split(line, comments=True)

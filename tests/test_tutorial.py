@@ -2,9 +2,11 @@
 
 import csv
 
+import pytest
 from scripts import run
 
 
+@pytest.mark.slow
 def test_tutorial_as_it_stands(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = run("python", "examples/tutorial.py")

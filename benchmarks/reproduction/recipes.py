@@ -88,7 +88,11 @@ MODERN = Recipe(
             "epochs": 16,
         },
         "FB122": {"sizes": (200,), "scorers": ("complex",)},
-        "WN18": {"sizes": (100,), "scorers": ("complex",)},
+        "WN18": {
+            "sizes": (100,),
+            "scorers": ("complex",),
+            "model": {"num_negatives": None, "dropout": 0.3},
+        },
     },
 )
 
