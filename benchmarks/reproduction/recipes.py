@@ -64,17 +64,12 @@ PAPER = Recipe(
     scorers=("distmult",),
 )
 
-# Batches of queries, each with all of its answers.
-_BY_QUERY = {"batch_size": 128, "lr": 0.001, "validate_every": 2}
-
 
 def _change(scorer: str, size: int, dropout: float) -> dict[str, Any]:
     return {
         "scorers": (scorer,),
         "sizes": (size,),
         "model": {"num_negatives": None, "dropout": dropout},
-        "training": _BY_QUERY | {"lr_decay": 0.9},
-        "epochs": 24,
     }
 
 
@@ -82,9 +77,14 @@ def _change(scorer: str, size: int, dropout: float) -> dict[str, Any]:
 MODERN = Recipe(
     name="modern",
     sizes=(128,),
-    model={"num_negatives": None, "dropout": 0.4, "entity_dropout": 0.3},
-    training=_BY_QUERY | {"lr_decay": 0.92},
-    epochs=28,
+    model={"num_negatives": None, "dropout": 0.5},
+    training={
+        "batch_size": 128,  # queries, each with all of its answers
+        "lr": 0.001,
+        "lr_decay": 0.9,
+        "validate_every": 2,
+    },
+    epochs=24,
     patience=1,
     paper_rules=False,
     scorers=("rescal",),
