@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from kblrn_pyg.kernels.recall import recall_asked
 from kblrn_pyg.kernels.scoring import activation, add_difference_gradient
 from kblrn_pyg.kernels.walking import first_steps, reach
 
@@ -66,23 +67,11 @@ def _dot(a, b):
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _add_scaled(target, factor, source):
-    for k in range(len(target)):
-        target[k] += factor * source[k]
-
-
-@njit(cache=True, nogil=True, fastmath=True)
 def _distance(a, b):
     total = a.dtype.type(0)
     for k in range(len(a)):
         total += abs(a[k] - b[k])
     return total
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def _add_signs(target, factor, a, b):
-    for k in range(len(target)):
-        target[k] += factor * ((a[k] > b[k]) - (a[k] < b[k]))
 
 
 @njit(cache=True, nogil=True)
@@ -102,22 +91,31 @@ def score_visits(begin, end, visits, query, table, by_distance, score):
                 score[place] = _dot(of_query, row)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=True)
 def add_visit_gradients(
     begin, end, visits, query, table, by_distance, score_grad, query_grad, table_grad
 ):
-    """Adds the gradients of what :meth:`score_visits` compares."""
+    """Adds the gradients of what :meth:`score_visits` compares.
+
+    Written without views of rows, whose reference counts would take as long as
+    the sums.
+    """
+    size = query.shape[1]
     for entity in range(begin, end):
-        row, row_grad = table[entity], table_grad[entity]
         for i in range(visits.ptr[entity], visits.ptr[entity + 1]):
             place = visits.place[i]
             q, g = place // visits.num_candidates, score_grad[place]
             if by_distance:
-                _add_signs(query_grad[q], g, row, query[q])
-                _add_signs(row_grad, g, query[q], row)
+                for k in range(size):
+                    a, b = query[q, k], table[entity, k]
+                    towards = g * ((a > b) - (a < b))
+                    query_grad[q, k] -= towards
+                    table_grad[entity, k] += towards
             else:
-                _add_scaled(query_grad[q], g, row)
-                _add_scaled(row_grad, g, query[q])
+                for k in range(size):
+                    query_grad[q, k] += g * table[entity, k]
+                for k in range(size):
+                    table_grad[entity, k] += g * query[q, k]
 
 
 @njit(cache=True, nogil=True)
@@ -127,7 +125,7 @@ def _walk(paths, entity, rel, weight, scratch):
     What each rule reaches is kept, up to ``ends[rule - first]``, for the way
     back. Entities that are no candidates have a stamp that keeps them out.
     """
-    adjacency, bodies, choices = paths
+    adjacency, bodies, choices, _, _ = paths
     first_rule = bodies.ptr[rel]
     begin = 0
     for rule in range(first_rule, bodies.ptr[rel + 1]):
@@ -152,9 +150,26 @@ def _walk(paths, entity, rel, weight, scratch):
 
 
 @njit(cache=True, nogil=True)
+def _recall(paths, place, rel, weight, scratch):
+    """The same as :meth:`_walk`, for a query whose walk is kept."""
+    _, bodies, _, walks, _ = paths
+    first_rule = bodies.ptr[rel]
+    run, last_run = walks.run_ptr[place], walks.run_ptr[place + 1]
+    begin = 0
+    for rule in range(first_rule, bodies.ptr[rel + 1]):
+        if run < last_run and walks.rule[run] == rule:
+            count = recall_asked(walks, run, scratch.stamp, scratch.reached[begin:])
+            for i in range(begin, begin + count):
+                scratch.row[scratch.reached[i]] += weight[rule]
+            begin += count
+            run += 1
+        scratch.ends[rule - first_rule] = begin
+
+
+@njit(cache=True, nogil=True)
 def _walk_back(paths, rel, weight_grad, scratch):
     """Adds the gradients of the weights."""
-    _, bodies, _ = paths
+    bodies = paths[1]
     first_rule = bodies.ptr[rel]
     begin = 0
     for rule in range(first_rule, bodies.ptr[rel + 1]):
@@ -262,7 +277,11 @@ def cross_entropy_gradients(
         e, r = entity[q], rel[q]
         if has_paths:
             _ask(candidates[q:last], scratch)
-            _walk(paths, e, r, path_weight, scratch)
+            place = paths[4][q]
+            if place >= 0:
+                _recall(paths, place, r, path_weight, scratch)
+            else:
+                _walk(paths, e, r, path_weight, scratch)
         for i in range(q, last):
             drawn, of_query = candidates[i], score[i]
             _add_numbers(features, sign, e, r, drawn, numbers, of_query)
@@ -350,6 +369,6 @@ def new_scratch(
         np.zeros(num_entities, dtype),
         np.zeros(1, np.int64),
         np.full(num_entities, _UNASKED),
-        np.empty(num_rules * most_asked, np.int64),
+        np.empty(num_rules * most_asked + 1, np.int64),
         np.empty(num_rules, np.int64),
     )

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from kblrn_pyg.kernels.recall import add_recalled, add_recalled_gradient
 from kblrn_pyg.kernels.walking import first_steps, reach
 
 
@@ -39,10 +40,28 @@ def activation(difference, centre, width, use_sign):
 
 
 @njit(cache=True, nogil=True)
-def add_paths(adjacency, bodies, choices, entity, rel, weight, scores, stamp, out):
-    """Adds the weight of every body that holds to the score of its candidate."""
+def add_paths(
+    adjacency,
+    bodies,
+    choices,
+    walks,
+    place,
+    entity,
+    rel,
+    weight,
+    scores,
+    stamp,
+    out,
+):
+    """Adds the weight of every body that holds to the score of its candidate.
+
+    ``place`` is that of each query in the kept walks, -1 if it must be walked.
+    """
     serial = 0
     for q in range(len(entity)):
+        if place[q] >= 0:
+            add_recalled(walks, place[q], weight, scores[q])
+            continue
         for rule in range(bodies.ptr[rel[q]], bodies.ptr[rel[q] + 1]):
             group = first_steps(adjacency, bodies, rule, entity[q])
             if group < 0:
@@ -57,11 +76,24 @@ def add_paths(adjacency, bodies, choices, entity, rel, weight, scores, stamp, ou
 
 @njit(cache=True, nogil=True)
 def path_gradient(
-    adjacency, bodies, choices, entity, rel, grad, weight_grad, stamp, out
+    adjacency,
+    bodies,
+    choices,
+    walks,
+    place,
+    entity,
+    rel,
+    grad,
+    weight_grad,
+    stamp,
+    out,
 ):
     """Adds the gradient of every weight, given that of the scores."""
     serial = 0
     for q in range(len(entity)):
+        if place[q] >= 0:
+            add_recalled_gradient(walks, place[q], grad[q], weight_grad)
+            continue
         for rule in range(bodies.ptr[rel[q]], bodies.ptr[rel[q] + 1]):
             group = first_steps(adjacency, bodies, rule, entity[q])
             if group < 0:

@@ -168,6 +168,7 @@ class _Sampled:
         by_path = np.zeros((len(parts), len(path_weight)))
         by_number = np.zeros((len(parts), 3, len(numbers[0])))
         losses = np.zeros(len(parts))
+        walks = paths.walk_arguments(from_tail, self.entity, self.rel)
 
         def work(i: int, scratch: Scratch) -> None:
             losses[i] = cross_entropy_gradients(
@@ -177,7 +178,7 @@ class _Sampled:
                 self.entity,
                 self.rel,
                 1.0 / size,
-                paths.kernel_arguments(from_tail),
+                walks,
                 path_weight,
                 own.ptr,
                 own.rule,

@@ -19,6 +19,8 @@ def exact_loss(
     model: "KBLRN", head: Tensor, rel_type: Tensor, tail: Tensor, from_tail: bool
 ) -> Tensor:
     """Cross-entropy over all entities; equal queries are scored once."""
+    if model.relational is not None and head.device.type == "cpu":
+        model.relational.features.remember()
     entity, answer = (tail, head) if from_tail else (head, tail)
     key, row = torch.unique(rel_type * model.num_nodes + entity, return_inverse=True)
     rel = torch.div(key, model.num_nodes, rounding_mode="floor")
@@ -87,6 +89,7 @@ def fused_loss(
     path_weight = some.new_empty(0)
     if model.relational is not None:
         paths, path_weight = model.relational.features, model.relational.weight
+        paths.remember()
     own = paths.own_evidence(head.numpy(), rel_type.numpy(), tail.numpy())
     differences = no_differences(model.num_nodes, model.num_relations)
     numbers = [some.new_empty(0)] * 3

@@ -5,10 +5,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from torch_geometric.data import HeteroData
+from tqdm import tqdm
 
 from kblrn_pyg.data import DataError, flat_triples
 from kblrn_pyg.kernels.adjacency import Adjacency, build_adjacency
 from kblrn_pyg.kernels.mining import Choices
+from kblrn_pyg.kernels.recall import Walks
 from kblrn_pyg.kernels.scoring import add_paths, path_gradient
 from kblrn_pyg.kernels.threads import default_threads, run_all
 from kblrn_pyg.kernels.walking import (
@@ -21,6 +23,7 @@ from kblrn_pyg.kernels.walking import (
     pair_rules,
 )
 from kblrn_pyg.rules.measure import reverse_steps
+from kblrn_pyg.rules.memory import WalkMemory
 from kblrn_pyg.rules.ruleset import Ids, RuleSet
 
 
@@ -68,6 +71,8 @@ class PathFeatures:
             (default: :obj:`True`)
         num_threads (int, optional): The number of threads.
             (default: :obj:`None`, all cores)
+        max_bytes (int, optional): The most memory, about, that
+            :meth:`remember` may take. (default: :obj:`1_500_000_000`)
     """
 
     def __init__(
@@ -78,6 +83,7 @@ class PathFeatures:
         equal_middle: bool = True,
         self_loops: bool = True,
         num_threads: int | None = None,
+        max_bytes: int = 1_500_000_000,
     ) -> None:
         relations = [relation for _, relation, _ in data.edge_types]
         if relations != rules.relations:
@@ -91,6 +97,11 @@ class PathFeatures:
         self.adjacency = build_adjacency(
             head, rel, tail, self.num_entities, len(relations), self_loops
         )
+        self._facts = head, rel, tail
+        self.max_bytes = max_bytes
+        # Of the queries for tails, and of those for heads.
+        self._memories: tuple[WalkMemory, WalkMemory] | None = None
+        self._no_memories = (WalkMemory(self.num_entities, 0),) * 2
         self._has_loop = np.zeros(self.num_entities, bool)
         self._has_loop[head[head == tail]] = True
         self.choices = Choices(equal_ends, equal_middle, head_in_body=True)
@@ -174,7 +185,8 @@ class PathFeatures:
         def add(part: slice, scratch: tuple[Ids, Ids]) -> None:
             stamp, out = scratch
             stamp.fill(-1)
-            given = (*self.kernel_arguments(from_tail), entity[part], rel[part])
+            asked = entity[part], rel[part]
+            given = (*self.walk_arguments(from_tail, *asked), *asked)
             add_paths(*given, weight, scores[part], stamp, out)
 
         parts = self._parts(len(entity))
@@ -200,7 +212,8 @@ class PathFeatures:
             stamp, out = scratch
             stamp.fill(-1)
             part = parts[i]
-            given = (*self.kernel_arguments(from_tail), entity[part], rel[part])
+            asked = entity[part], rel[part]
+            given = (*self.walk_arguments(from_tail, *asked), *asked)
             path_gradient(*given, grad[part], found[i], stamp, out)
 
         numbers = range(len(parts))
@@ -208,10 +221,37 @@ class PathFeatures:
             pass
         return found.sum(axis=0)
 
-    def kernel_arguments(self, from_tail: bool) -> tuple[Adjacency, Bodies, Choices]:
-        """Returns what kernels need to walk from heads, or from tails."""
+    def remember(self) -> None:
+        """Walks the queries that the facts answer, and keeps what is reached.
+
+        The first loss calls this: every epoch asks these queries again.
+        """
+        if self._memories is not None:
+            return
+        head, rel, tail = self._facts
+        on_head, on_tail = (
+            WalkMemory(self.num_entities, self.max_bytes // 2) for _ in range(2)
+        )
+        # No bar if there is no terminal, or if it takes no time.
+        with tqdm(
+            desc="Walking", unit="query", delay=3, leave=False, disable=None
+        ) as bar:
+            on_head.fill(head, rel, self.tails, bar.update)
+            on_tail.fill(tail, rel, lambda known, r: self.heads(r, known), bar.update)
+        self._memories = on_head, on_tail
+
+    def walk_arguments(
+        self, from_tail: bool, entity: Ids, rel: Ids
+    ) -> tuple[Adjacency, Bodies, Choices, Walks, Ids]:
+        """Returns what kernels need to walk from heads, or from tails.
+
+        The last two are the walks that are kept, and which of them is that of
+        each query, -1 where there is none.
+        """
         bodies = self._from_tail if from_tail else self._from_head
-        return self.adjacency, bodies, self.choices
+        memory = (self._memories or self._no_memories)[from_tail]
+        place = memory.find(entity, rel)
+        return self.adjacency, bodies, self.choices, memory.walks, place
 
     def own_evidence(self, head: Ids, rel: Ids, tail: Ids) -> PairFeatures:
         r"""Returns the rules that hold for each fact by that fact alone.
@@ -226,7 +266,8 @@ class PathFeatures:
         loops = self._has_loop[head] | self._has_loop[tail]
         if len(self.rules) == 0 or not loops.any():
             return PairFeatures(ptr, none)
-        given = (*self.kernel_arguments(from_tail=False), head, rel, tail, loops)
+        known = self.adjacency, self._from_head, self.choices
+        given = (*known, head, rel, tail, loops)
         own_rules(*given, ptr, none)
         np.cumsum(ptr, out=ptr)
         rule = np.empty(ptr[-1], np.int64)
