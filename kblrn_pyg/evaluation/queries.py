@@ -101,6 +101,7 @@ def score_all(model: Scorer, queries: Queries, part: slice) -> np.ndarray:
 
 
 def known_triples(data: HeteroData, filter_with: Iterable[HeteroData]) -> Triples:
+    """Returns what is known, in a knowledge base and in others over the same names."""
     if isinstance(filter_with, HeteroData):
         raise ValueError("'filter_with' must be a list of them (got one HeteroData)")
     sources = [(data, "edge_index"), (data, "edge_label_index")]
@@ -119,9 +120,11 @@ def known_triples(data: HeteroData, filter_with: Iterable[HeteroData]) -> Triple
 
 
 def join_triples(sources: list[tuple[HeteroData, str]]) -> Triples:
+    """Returns the triples that knowledge bases hold under a key."""
     columns = zip(*(flat_triples(data, key) for data, key in sources))
     return Triples(*(torch.cat(column).cpu().numpy() for column in columns))
 
 
 def relation_names(data: HeteroData) -> list[str]:
+    """Returns the names of all relations."""
     return [relation for _, relation, _ in data.edge_types]

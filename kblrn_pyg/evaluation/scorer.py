@@ -59,11 +59,13 @@ def evaluating(model: Scorer) -> Iterator[None]:
 
 
 def device_of(model: Scorer) -> torch.device:
+    """Returns where the parameters of a model are."""
     parameter = next(iter(model.parameters()), None)
     return torch.device("cpu") if parameter is None else parameter.device
 
 
 def check_model(model: Scorer, data: HeteroData) -> None:
+    """Refuses a model over other entities or relations than those of the data."""
     validate_kb(data)
     sizes = (data["entity"].num_nodes, len(data.edge_types))
     if (model.num_nodes, model.num_relations) != sizes:
