@@ -255,6 +255,14 @@ def test_penalties_and_dropout(data):
             torch.testing.assert_close(dropped(*triples), plain(*triples))
 
 
+def test_candidates_are_dropped(data):
+    latent = make(data, "l", hidden_channels=64, entity_dropout=0.5).latent
+    (rows,) = latent.tables()
+    assert 0.4 < rows.eq(0).double().mean() < 0.6
+    (rows,) = latent.eval().tables()
+    assert not rows.eq(0).any()
+
+
 def test_own_evidence_does_not_count():
     kb = as_kb([(0, 0, 1), (1, 1, 1), (2, 0, 1)], 3, 2)
     rules = RuleSet.build(["r0", "r1"], head=[0], steps=[[0, 2]])

@@ -54,7 +54,7 @@ def _add_model_arguments(parser: argparse.ArgumentParser) -> None:
     _add(parser, "num_negatives", "sampled entities, or all", type=_number_or_all)
     _add(parser, "negatives", "drawn for each", choices=("triple", "shared"))
     _add(parser, "dropout", "the part of queries to drop", type=float)
-    _add(parser, "entity_dropout", "the part of known entities to drop", type=float)
+    _add(parser, "entity_dropout", "the part of entities to drop", type=float)
     _add(parser, "n3", "the weight of the N3 penalty", type=float)
     _add(parser, "l2", "the weight of the L2 penalty", type=float)
     _add(parser, "numerical", "what differences go through", choices=("rbf", "sign"))

@@ -33,8 +33,8 @@ class LatentExpert(Module):
             (default: :obj:`"distmult"`)
         dropout (float, optional): The part of a query's entries that training
             sets to zero. (default: :obj:`0.0`)
-        entity_dropout (float, optional): The part of the known entity's entries
-            that training sets to zero, before they become a query.
+        entity_dropout (float, optional): The part of an entity's entries that
+            training sets to zero, be it the known one or a candidate.
             (default: :obj:`0.0`)
         n3 (float, optional): The weight of the nuclear 3-norm penalty.
             (default: :obj:`0.0`)
@@ -88,7 +88,7 @@ class LatentExpert(Module):
             query = self._tail_query(scorer, head_index, rel_type)
             if tail_index.dim() > head_index.dim():
                 query = query.unsqueeze(-2)
-            rows = scorers.table(scorer)[tail_index]
+            rows = self._table(scorer)[tail_index]
             total = total + scorers.compare(scorer, query, rows)
         return total
 
@@ -117,13 +117,13 @@ class LatentExpert(Module):
 
     def tables(self) -> list[Tensor]:
         """Returns a row for every candidate, for each scorer."""
-        return [scorers.table(scorer) for scorer in self.scorers]
+        return [self._table(scorer) for scorer in self._kges()]
 
     def score_candidates(self, queries: list[Tensor], candidates: Tensor) -> Tensor:
         """Scores some candidates of each query."""
         total = torch.zeros((), device=self.device)
         for scorer, query in zip(self.scorers, queries):
-            rows = scorers.table(scorer)[candidates]
+            rows = self._table(scorer)[candidates]
             total = total + scorers.compare(scorer, query.unsqueeze(-2), rows)
         return total
 
@@ -136,11 +136,8 @@ class LatentExpert(Module):
             if weight == 0:
                 continue
             for scorer in self._kges():
-                parts = (
-                    scorers.table(scorer)[head_index],
-                    scorers.table(scorer)[tail_index],
-                    scorer.rel_emb(rel_type),
-                )
+                rows = scorers.table(scorer, lambda embedding: embedding)
+                parts = rows[head_index], rows[tail_index], scorer.rel_emb(rel_type)
                 norms = sum(part.abs().pow(power).sum() for part in parts)
                 total = total + weight * norms / max(head_index.numel(), 1)
         return total
@@ -155,8 +152,8 @@ class LatentExpert(Module):
 
     def _score_all(self, queries: list[Tensor]) -> Tensor:
         parts = [
-            scorers.compare_all(scorer, query, scorers.table(scorer))
-            for scorer, query in zip(self.scorers, queries)
+            scorers.compare_all(scorer, query, rows)
+            for scorer, query, rows in zip(self.scorers, queries, self.tables())
         ]
         return sum(parts[1:], start=parts[0])
 
@@ -167,7 +164,13 @@ class LatentExpert(Module):
             scorers.tail_query(scorer, head_index, rel_type, self._drop_entity)
         )
 
+    def _table(self, scorer: KGEModel) -> Tensor:
+        return scorers.table(scorer, self._drop_entity)
+
     def _drop_entity(self, embedding: Tensor) -> Tensor:
+        # Dropping nothing would still copy the whole table.
+        if self.entity_dropout == 0:
+            return embedding
         return F.dropout(embedding, self.entity_dropout, self.training)
 
     def _drop(self, query: Tensor) -> Tensor:

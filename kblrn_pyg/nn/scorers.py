@@ -14,7 +14,7 @@ from torch_geometric.nn.kge import ComplEx, DistMult, KGEModel, RotatE, TransE
 
 from kblrn_pyg.nn.rescal import RESCAL
 
-# What is done to the embedding of the known entity.
+# What is done to the embeddings of entities.
 Drop = Callable[[Tensor], Tensor]
 
 SCORERS: dict[str, type[KGEModel]] = {
@@ -58,13 +58,14 @@ def is_l1(scorer: KGEModel) -> bool:
     return isinstance(scorer, TransE) and scorer.p_norm == 1.0
 
 
-def table(scorer: KGEModel) -> Tensor:
+def table(scorer: KGEModel, drop: Drop) -> Tensor:
     """Returns one row for every candidate."""
+    rows = drop(scorer.node_emb.weight)
     if isinstance(scorer, TransE):
-        return F.normalize(scorer.node_emb.weight, p=scorer.p_norm, dim=-1)
+        return F.normalize(rows, p=scorer.p_norm, dim=-1)
     if isinstance(scorer, ComplEx | RotatE):
-        return torch.cat([scorer.node_emb.weight, scorer.node_emb_im.weight], dim=-1)
-    return scorer.node_emb.weight
+        return torch.cat([rows, drop(scorer.node_emb_im.weight)], dim=-1)
+    return rows
 
 
 def tail_query(
