@@ -21,11 +21,13 @@ class Cell(NamedTuple):
         mean (float): The mean over seeds.
         deviation (float, optional): The standard deviation, if there are several.
         num_seeds (int): How many there are.
+        mark (str): A star if negatives were drawn once for a batch.
     """
 
     mean: float
     deviation: float | None
     num_seeds: int
+    mark: str
 
 
 @cache
@@ -84,4 +86,6 @@ def mean_of(
     if not values:
         return None
     deviation = statistics.stdev(values) if len(values) > 1 else None
-    return Cell(statistics.mean(values), deviation, len(values))
+    is_shared = any(one["job"].get("negatives") == "shared" for one in records)
+    mark = "*" if is_shared else ""
+    return Cell(statistics.mean(values), deviation, len(values), mark)

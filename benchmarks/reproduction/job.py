@@ -27,6 +27,8 @@ class Job:
             (default: :obj:`"rbf"`)
         permuted (bool, optional): Whether the numbers are permuted among the
             entities that have the attribute. (default: :obj:`False`)
+        negatives (str, optional): :obj:`"triple"`, or :obj:`"shared"` to draw
+            them once for a batch. (default: :obj:`"triple"`)
     """
 
     dataset: str
@@ -37,6 +39,7 @@ class Job:
     scorer: str = "distmult"
     numerical: str = "rbf"
     permuted: bool = False
+    negatives: str = "triple"
 
     @property
     def name(self) -> str:
@@ -48,6 +51,8 @@ class Job:
             parts.append(self.numerical)
         if self.permuted:
             parts.append("permuted")
+        if self.negatives != "triple":
+            parts.append(self.negatives)
         if self.hidden_channels:
             parts.append(f"d{self.hidden_channels}")
         return "_".join([*parts, f"seed{self.seed}"])

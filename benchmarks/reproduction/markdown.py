@@ -19,8 +19,8 @@ def figure(metric: str, value: "float | Cell | None") -> str:
     if isinstance(value, Cell):
         text = figure(metric, value.mean)
         if value.deviation is None:
-            return text
-        return f"{text} ±{figure(metric, value.deviation)}"
+            return text + value.mark
+        return f"{text} ±{figure(metric, value.deviation)}{value.mark}"
     if metric == "mr":
         return f"{value:,.0f}"
     if metric == "auc_pr":

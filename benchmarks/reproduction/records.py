@@ -17,6 +17,9 @@ import kblrn_pyg
 
 Record = dict[str, Any]
 
+# What older records do not say of their training.
+_UNSAID = {"negatives": "triple"}
+
 
 @dataclass(frozen=True)
 class Places:
@@ -90,7 +93,10 @@ def matching(records: Iterable[Record], **wanted: Any) -> list[Record]:
     return [
         record
         for record in records
-        if all(record["job"].get(name) == value for name, value in wanted.items())
+        if all(
+            record["job"].get(name, _UNSAID.get(name)) == value
+            for name, value in wanted.items()
+        )
     ]
 
 

@@ -89,6 +89,8 @@ def _description(job: dict) -> str:
         parts.append(job["numerical"])
     if job["permuted"]:
         parts.append("permuted")
+    if job.get("negatives") == "shared":
+        parts.append("shared negatives")
     if job["hidden_channels"]:
         parts.append(f"size {job['hidden_channels']}")
     return ", ".join([*parts, f"seed {job['seed']}"])

@@ -31,7 +31,12 @@ class Row:
         Args:
             recipe (Recipe): How they are trained.
         """
-        usual = {"experts": self.experts, "numerical": "rbf", "permuted": False}
+        usual = {
+            "experts": self.experts,
+            "numerical": "rbf",
+            "permuted": False,
+            "negatives": recipe.negatives,
+        }
         if "l" not in self.experts:
             yield {**usual, "hidden_channels": 0, **self.change}
             return
@@ -50,12 +55,14 @@ class Table:
         datasets (tuple): The data sets it is about.
         rows (tuple): The rows that have to be trained.
         metrics (tuple): Its columns.
+        recipes (tuple): The recipes it makes sense for.
     """
 
     title: str
     datasets: tuple[str, ...]
     rows: tuple[Row, ...]
     metrics: tuple[str, ...] = _FOUR
+    recipes: tuple[str, ...] = ("paper", "modern")
 
 
 INSTANCES = tuple(
@@ -66,6 +73,7 @@ _COMPLEX = Row("ComplEx", "l", {"scorer": "complex"})
 # In the paper, DistMult is what KBl is made of: the same training.
 _DISTMULT = Row("DistMult", "l", {"scorer": "distmult"})
 _KBLR, _KBLRN = INSTANCES[2], INSTANCES[5]
+_SMALL = {"hidden_channels": 100}
 
 TABLES = {
     "benchmarks": Table(
@@ -117,6 +125,15 @@ TABLES = {
         ("FB15k-237-num", "FB15k-num"),
         (_KBLRN, Row("KBlrn, permuted", "lrn", {"permuted": True}), _KBLR),
     ),
+    "negatives": Table(
+        "Negatives drawn for each triple, or once for a batch",
+        ("FB15k-237", "FB15k-237-num"),
+        (
+            Row("KBlrn, for each triple", "lrn", _SMALL | {"negatives": "triple"}),
+            Row("KBlrn, for a batch", "lrn", _SMALL | {"negatives": "shared"}),
+        ),
+        recipes=("paper",),
+    ),
 }
 
 # Seeds behind the mean of a cell; one where nothing else is said.
@@ -144,6 +161,8 @@ def jobs_of(
         instances (sequence, optional): Only these. (default: :obj:`None`, all)
         seeds (sequence, optional): Only these. (default: :obj:`None`, all)
     """
+    if recipe.name not in table.recipes:
+        return
     for dataset in datasets or table.datasets:
         on_dataset = recipe.on(trained_on(dataset))
         for seed in seeds or (0, 1, 2):

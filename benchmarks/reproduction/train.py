@@ -112,6 +112,7 @@ class _Campaign:
             job.scorer,
             self.rules,
             numerical=job.numerical,
+            negatives=job.negatives,
             **job.recipe.model,
         )
         self.stopping = {n: EarlyStopping(job.recipe.patience) for n in job.judged}
@@ -232,6 +233,7 @@ class _Campaign:
             "scorer": job.scorer,
             "numerical": job.numerical,
             "permuted": job.permuted,
+            "negatives": job.negatives,
             "seed": job.seed,
             "patience": job.recipe.patience,
             "most_epochs": job.recipe.epochs,

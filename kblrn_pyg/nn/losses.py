@@ -8,17 +8,13 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from kblrn_pyg.kernels.sampling import (
-    Scratch,
-    add_visit_gradients,
-    cross_entropy_gradients,
-    new_scratch,
-    score_visits,
-    sort_visits,
-)
+from kblrn_pyg.kernels.sampling import Scratch, cross_entropy_gradients, new_scratch
 from kblrn_pyg.kernels.scoring import Differences
 from kblrn_pyg.kernels.threads import default_threads, run_all
+from kblrn_pyg.nn.comparing import Comparison
 from kblrn_pyg.rules import PairFeatures, PathFeatures
+
+Compare = Callable[[Tensor, Tensor, Tensor], Comparison]
 
 
 class ExactCrossEntropy(torch.autograd.Function):
@@ -74,7 +70,7 @@ class SampledCrossEntropy(torch.autograd.Function):
         entity: Tensor,
         rel_type: Tensor,
         from_tail: bool,
-        by_distance: bool,
+        compare: Compare,
         paths: PathFeatures,
         own: PairFeatures,
         differences: Differences,
@@ -92,26 +88,38 @@ class SampledCrossEntropy(torch.autograd.Function):
             entity (torch.Tensor): The known entity of each query.
             rel_type (torch.Tensor): The relation of each query.
             from_tail (bool): Whether the known entities are tails.
-            by_distance (bool): Whether they are compared by their distance
-                in the L1 norm, instead of by their dot product.
+            compare (callable): How queries are compared with candidates, given
+                queries, table and candidates.
             paths (PathFeatures): The rules and the facts.
             own (PairFeatures): The rules that hold by the asked fact alone.
             differences (Differences): The numerical features.
         """
-        given = [
-            tensor.detach().contiguous().numpy()
-            for tensor in (query, table, candidates, entity, rel_type)
-        ]
+        comparison = compare(
+            *(tensor.detach().contiguous() for tensor in (query, table, candidates))
+        )
+        score = comparison.scores()
         weights = [
             tensor.detach().double().numpy()
             for tensor in (path_weight, num_weight, centre, width)
         ]
-        sampled = _Sampled(by_distance, *given)
-        loss, by_path, by_number = sampled.add_features(
-            paths, weights[0], own, differences, from_tail, tuple(weights[1:])
+        asked = tuple(
+            ids.contiguous().numpy() for ids in (candidates, entity, rel_type)
         )
-        grads = (*sampled.embedding_gradients(), by_path, by_number)
-        ctx.save_for_backward(*(torch.from_numpy(grad) for grad in grads))
+        loss, by_path, by_number = _add_features(
+            score,
+            asked,
+            paths,
+            weights[0],
+            own,
+            differences,
+            from_tail,
+            tuple(weights[1:]),
+        )
+        ctx.save_for_backward(
+            *comparison.gradients(score),
+            torch.from_numpy(by_path),
+            torch.from_numpy(by_number),
+        )
         return query.new_tensor(loss)
 
     @staticmethod
@@ -128,100 +136,52 @@ class SampledCrossEntropy(torch.autograd.Function):
         )
 
 
-class _Sampled:
-    """The scores of sampled candidates, then their gradients."""
+def _add_features(
+    score: np.ndarray,
+    asked: tuple[np.ndarray, ...],
+    paths: PathFeatures,
+    path_weight: np.ndarray,
+    own: PairFeatures,
+    differences: Differences,
+    from_tail: bool,
+    numbers: tuple[np.ndarray, ...],
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Adds what paths and numbers give to scores, and turns these into gradients.
 
-    def __init__(
-        self,
-        by_distance: bool,
-        query: np.ndarray,
-        table: np.ndarray,
-        candidates: np.ndarray,
-        entity: np.ndarray,
-        rel: np.ndarray,
-    ) -> None:
-        self.query, self.table, self.by_distance = query, table, by_distance
-        self.candidates, self.entity, self.rel = candidates, entity, rel
-        self.score = np.zeros(candidates.shape, query.dtype)
-        self.has_embeddings = query.shape[1] > 0
-        if self.has_embeddings:
-            self.visits = sort_visits(candidates, len(table))
-            given = self.visits, query, table, by_distance
-            score = self.score.reshape(-1)
-            self._for_entities(lambda _, part: score_visits(*part, *given, score))
+    Returns the loss, and the gradients of the weights of paths and numbers.
+    """
+    candidates, entity, rel = asked
+    size = len(entity)
+    bounds = np.linspace(0, size, default_threads() + 1).astype(int).tolist()
+    parts = list(zip(bounds[:-1], bounds[1:]))
+    by_path = np.zeros((len(parts), len(path_weight)))
+    by_number = np.zeros((len(parts), 3, len(numbers[0])))
+    losses = np.zeros(len(parts))
+    walks = paths.walk_arguments(from_tail, entity, rel)
 
-    def add_features(
-        self,
-        paths: PathFeatures,
-        path_weight: np.ndarray,
-        own: PairFeatures,
-        differences: Differences,
-        from_tail: bool,
-        numbers: tuple[np.ndarray, ...],
-    ) -> tuple[float, np.ndarray, np.ndarray]:
-        """Adds all other scores and turns them into gradients.
+    def work(i: int, scratch: Scratch) -> None:
+        losses[i] = cross_entropy_gradients(
+            *parts[i],
+            score,
+            candidates,
+            entity,
+            rel,
+            1.0 / size,
+            walks,
+            path_weight,
+            own.ptr,
+            own.rule,
+            differences,
+            -1.0 if from_tail else 1.0,
+            numbers,
+            by_path[i],
+            by_number[i],
+            scratch,
+        )
 
-        Returns the loss, and the gradients of the weights of paths and numbers.
-        """
-        size = len(self.entity)
-        parts = _split(np.linspace(0, size, default_threads() + 1).astype(int))
-        by_path = np.zeros((len(parts), len(path_weight)))
-        by_number = np.zeros((len(parts), 3, len(numbers[0])))
-        losses = np.zeros(len(parts))
-        walks = paths.walk_arguments(from_tail, self.entity, self.rel)
-
-        def work(i: int, scratch: Scratch) -> None:
-            losses[i] = cross_entropy_gradients(
-                *parts[i],
-                self.score,
-                self.candidates,
-                self.entity,
-                self.rel,
-                1.0 / size,
-                walks,
-                path_weight,
-                own.ptr,
-                own.rule,
-                differences,
-                -1.0 if from_tail else 1.0,
-                numbers,
-                by_path[i],
-                by_number[i],
-                scratch,
-            )
-
-        most_rules = int(np.diff(paths.rules.ptr).max(initial=0))
-        shape = len(self.table), most_rules, self.candidates.shape[1]
-        _run(work, len(parts), lambda: new_scratch(*shape, self.score.dtype))
-        return float(losses.sum()), by_path.sum(axis=0), by_number.sum(axis=0)
-
-    def embedding_gradients(self) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the gradients of queries and table, given those of the scores."""
-        by_query = np.zeros((default_threads(), *self.query.shape), self.query.dtype)
-        by_table = np.zeros_like(self.table)
-        if self.has_embeddings:
-            score_grad = self.score.reshape(-1)
-            given = self.visits, self.query, self.table, self.by_distance, score_grad
-            self._for_entities(
-                lambda i, part: add_visit_gradients(
-                    *part, *given, by_query[i], by_table
-                )
-            )
-        return by_query.sum(axis=0), by_table
-
-    def _for_entities(self, work: Callable[[int, tuple[int, int]], object]) -> None:
-        """Splits the entities among threads, to about the same number of visits."""
-        shares = np.linspace(0, self.candidates.size, default_threads() + 1)
-        bounds = np.searchsorted(self.visits.ptr, shares)
-        bounds[-1] = len(self.table)
-        parts = _split(bounds)
-        _run(lambda i, _: work(i, parts[i]), len(parts), lambda: None)
-
-
-def _split(bounds: np.ndarray) -> list[tuple[int, int]]:
-    return list(zip(bounds[:-1].tolist(), bounds[1:].tolist()))
-
-
-def _run(work: Callable[[int, Any], object], number: int, scratch: Any) -> None:
-    for _ in run_all(work, range(number), scratch):
+    most_rules = int(np.diff(paths.rules.ptr).max(initial=0))
+    shape = paths.num_entities, most_rules, candidates.shape[1]
+    run = run_all(work, range(len(parts)), lambda: new_scratch(*shape, score.dtype))
+    for _ in run:
         pass
+    return float(losses.sum()), by_path.sum(axis=0), by_number.sum(axis=0)

@@ -1,5 +1,6 @@
 """The losses of a model: over all entities, over sampled ones, over given ones."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
@@ -8,8 +9,9 @@ from torch import Tensor
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.loader import batch_triples
+from kblrn_pyg.nn.comparing import NoComparison, SharedComparison, VisitComparison
 from kblrn_pyg.nn.empty import no_differences, no_paths
-from kblrn_pyg.nn.losses import ExactCrossEntropy, SampledCrossEntropy
+from kblrn_pyg.nn.losses import Compare, ExactCrossEntropy, SampledCrossEntropy
 
 if TYPE_CHECKING:
     from kblrn_pyg.nn.kblrn import KBLRN
@@ -106,11 +108,19 @@ def fused_loss(
         tail if from_tail else head,
         rel_type,
         from_tail,
-        model.latent is not None and model.latent.is_l1,
+        _how_to_compare(model),
         paths,
         own,
         differences,
     )
+
+
+def _how_to_compare(model: "KBLRN") -> Compare:
+    if model.latent is None:
+        return NoComparison
+    if model.latent.is_dot and model.negatives == "shared":
+        return SharedComparison
+    return partial(VisitComparison, by_distance=model.latent.is_l1)
 
 
 def candidate_loss(
