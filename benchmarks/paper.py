@@ -25,7 +25,7 @@ from reproduction.train import is_done, run_job
 
 from kblrn_pyg.data import DataError
 from kblrn_pyg.datasets import DATASETS
-from kblrn_pyg.nn import INSTANCES
+from kblrn_pyg.nn import INSTANCES, SCORERS
 from kblrn_pyg.training import set_threads
 
 HERE = Path(__file__).resolve().parent
@@ -47,6 +47,9 @@ def parse() -> argparse.Namespace:
         "--instances", nargs="+", choices=INSTANCES, help="only these instances"
     )
     parser.add_argument("--recipe", choices=RECIPES, default="paper")
+    parser.add_argument(
+        "--scorer", action="append", choices=SCORERS, help="only this latent scorer"
+    )
     parser.add_argument("--size", type=int, action="append", help="only this size")
     parser.add_argument("--seed", type=int, action="append", help="only this seed")
     parser.add_argument("--root", help="where data sets are kept")
@@ -83,6 +86,7 @@ def missing_jobs(options: argparse.Namespace, places: Places) -> list[Job]:
             TABLES[name], recipe, options.dataset, options.instances, options.seed
         )
         if not options.size or job.hidden_channels in (0, *options.size)
+        if not options.scorer or job.scorer in options.scorer
     ]
     # Tables share trainings.
     distinct = {job.name: job for job in found}

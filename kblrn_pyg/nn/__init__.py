@@ -5,11 +5,13 @@ from kblrn_pyg.nn.latent import LatentExpert
 from kblrn_pyg.nn.numerical import NumericalExpert
 from kblrn_pyg.nn.relational import RelationalExpert
 from kblrn_pyg.nn.rescal import RESCAL
+from kblrn_pyg.nn.scorers import SCORERS
 
 __all__ = [
     "INSTANCES",
     "KBLRN",
     "RESCAL",
+    "SCORERS",
     "LatentExpert",
     "NumericalExpert",
     "RelationalExpert",
