@@ -26,6 +26,7 @@ GROUPS: dict[str, dict[str, Any]] = {
         "negatives": "triple",
         "dropout": 0.0,
         "entity_dropout": 0.0,
+        "latent_dropout": 0.0,
         "n3": 0.0,
         "l2": 0.0,
     },

@@ -255,6 +255,18 @@ def test_penalties_and_dropout(data):
             torch.testing.assert_close(dropped(*triples), plain(*triples))
 
 
+def test_queries_without_the_latent_expert(data):
+    triples = known(data)
+    for scorer in ("distmult", "rescal", ["complex", "distmult"]):
+        model = make(data, "lrn", scorer=scorer, latent_dropout=0.5)
+        alone = model.relational(*triples) + model.numerical(*triples)
+        part = model(*triples).isclose(alone).double().mean()
+        assert 0.3 < part < 0.7
+        assert not model.eval()(*triples).isclose(alone).any()
+    with pytest.raises(ValueError, match="'latent_dropout' must be 0 for scorers"):
+        make(data, "l", scorer=["distmult", "transe"], latent_dropout=0.5)
+
+
 def test_candidates_are_dropped(data):
     latent = make(data, "l", hidden_channels=64, entity_dropout=0.5).latent
     (rows,) = latent.tables()

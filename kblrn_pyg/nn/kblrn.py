@@ -104,6 +104,7 @@ class KBLRN(Module):
         n3: float = 0.0,
         l2: float = 0.0,
         entity_dropout: float = 0.0,
+        latent_dropout: float = 0.0,
     ) -> "KBLRN":
         r"""Makes a model for a knowledge base.
 
@@ -139,6 +140,8 @@ class KBLRN(Module):
                 (default: :obj:`0.0`)
             entity_dropout (float, optional): See :class:`LatentExpert`.
                 (default: :obj:`0.0`)
+            latent_dropout (float, optional): See :class:`LatentExpert`.
+                (default: :obj:`0.0`)
 
         Example:
             >>> from kblrn_pyg.datasets import Families
@@ -161,6 +164,7 @@ class KBLRN(Module):
                 n3,
                 l2,
                 entity_dropout,
+                latent_dropout,
             )
         if "r" in experts:
             rules = mine_rules(data, confidences=False) if rules is None else rules
@@ -192,6 +196,7 @@ class KBLRN(Module):
             "n3": n3,
             "l2": l2,
             "entity_dropout": entity_dropout,
+            "latent_dropout": latent_dropout,
         }
         entity = data["entity"]
         names = [*entity.get("identifier", entity.name), *map(str, data.edge_types)]

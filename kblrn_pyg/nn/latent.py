@@ -1,6 +1,6 @@
 """The latent expert: embeddings."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -36,6 +36,10 @@ class LatentExpert(Module):
         entity_dropout (float, optional): The part of an entity's entries that
             training sets to zero, be it the known one or a candidate.
             (default: :obj:`0.0`)
+        latent_dropout (float, optional): The part of queries that training
+            answers without this expert, so that the others learn to do it
+            alone. Needs scorers that multiply: DistMult, ComplEx, RESCAL.
+            (default: :obj:`0.0`)
         n3 (float, optional): The weight of the nuclear 3-norm penalty.
             (default: :obj:`0.0`)
         l2 (float, optional): The weight of the squared 2-norm penalty.
@@ -52,6 +56,7 @@ class LatentExpert(Module):
         n3: float = 0.0,
         l2: float = 0.0,
         entity_dropout: float = 0.0,
+        latent_dropout: float = 0.0,
     ) -> None:
         super().__init__()
         several = [scorer] if isinstance(scorer, str | KGEModel) else list(scorer)
@@ -61,7 +66,13 @@ class LatentExpert(Module):
             scorers.make_scorer(one, num_nodes, num_relations, hidden_channels)
             for one in several
         )
+        if latent_dropout > 0 and not self.is_dot:
+            raise ValueError(
+                "'latent_dropout' must be 0 for scorers that measure distances "
+                f"(got {latent_dropout})"
+            )
         self.dropout, self.entity_dropout = dropout, entity_dropout
+        self.latent_dropout = latent_dropout
         self.n3, self.l2 = n3, l2
 
     def reset_parameters(self) -> None:
@@ -83,14 +94,10 @@ class LatentExpert(Module):
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
     ) -> Tensor:
         """Scores triples; a tail index of two dimensions gives as many scores."""
-        total = torch.zeros((), device=self.device)
-        for scorer in self.scorers:
-            query = self._tail_query(scorer, head_index, rel_type)
-            if tail_index.dim() > head_index.dim():
-                query = query.unsqueeze(-2)
-            rows = self._table(scorer)[tail_index]
-            total = total + scorers.compare(scorer, query, rows)
-        return total
+        queries = self.tail_queries(head_index, rel_type)
+        if tail_index.dim() > head_index.dim():
+            return self.score_candidates(queries, tail_index)
+        return self.score_candidates(queries, tail_index.unsqueeze(-1)).squeeze(-1)
 
     def score_tails(self, head_index: Tensor, rel_type: Tensor) -> Tensor:
         """Scores all tails of each query."""
@@ -102,29 +109,28 @@ class LatentExpert(Module):
 
     def tail_queries(self, head_index: Tensor, rel_type: Tensor) -> list[Tensor]:
         """Returns what tails are compared with, for each scorer."""
-        return [
-            self._tail_query(scorer, head_index, rel_type) for scorer in self._kges()
-        ]
+        return self._drop(
+            scorers.tail_query(scorer, head_index, rel_type, self._drop_entity)
+            for scorer in self._kges()
+        )
 
     def head_queries(self, rel_type: Tensor, tail_index: Tensor) -> list[Tensor]:
         """Returns what heads are compared with, for each scorer."""
-        return [
-            self._drop(
-                scorers.head_query(scorer, rel_type, tail_index, self._drop_entity)
-            )
+        return self._drop(
+            scorers.head_query(scorer, rel_type, tail_index, self._drop_entity)
             for scorer in self._kges()
-        ]
+        )
 
     def tables(self) -> list[Tensor]:
         """Returns a row for every candidate, for each scorer."""
-        return [self._table(scorer) for scorer in self._kges()]
+        return [scorers.table(scorer, self._drop_entity) for scorer in self._kges()]
 
     def score_candidates(self, queries: list[Tensor], candidates: Tensor) -> Tensor:
         """Scores some candidates of each query."""
         total = torch.zeros((), device=self.device)
-        for scorer, query in zip(self.scorers, queries):
-            rows = self._table(scorer)[candidates]
-            total = total + scorers.compare(scorer, query.unsqueeze(-2), rows)
+        for scorer, query, rows in zip(self.scorers, queries, self.tables()):
+            some = rows[candidates]
+            total = total + scorers.compare(scorer, query.unsqueeze(-2), some)
         return total
 
     def penalty(
@@ -157,21 +163,17 @@ class LatentExpert(Module):
         ]
         return sum(parts[1:], start=parts[0])
 
-    def _tail_query(
-        self, scorer: KGEModel, head_index: Tensor, rel_type: Tensor
-    ) -> Tensor:
-        return self._drop(
-            scorers.tail_query(scorer, head_index, rel_type, self._drop_entity)
-        )
-
-    def _table(self, scorer: KGEModel) -> Tensor:
-        return scorers.table(scorer, self._drop_entity)
-
     def _drop_entity(self, embedding: Tensor) -> Tensor:
         # Dropping nothing would still copy the whole table.
         if self.entity_dropout == 0:
             return embedding
         return F.dropout(embedding, self.entity_dropout, self.training)
 
-    def _drop(self, query: Tensor) -> Tensor:
-        return F.dropout(query, self.dropout, self.training)
+    def _drop(self, queries: Iterable[Tensor]) -> list[Tensor]:
+        dropped = [F.dropout(one, self.dropout, self.training) for one in queries]
+        if self.training and self.latent_dropout > 0:
+            # The product with a query of zeros is no score at all.
+            drawn = torch.rand(dropped[0].shape[:-1], device=self.device)
+            kept = (drawn >= self.latent_dropout).unsqueeze(-1)
+            dropped = [query * kept for query in dropped]
+        return dropped

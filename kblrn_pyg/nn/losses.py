@@ -34,19 +34,22 @@ class ExactCrossEntropy(torch.autograd.Function):
             row (torch.Tensor): The row of each answer.
             answer (torch.Tensor): The entity of each answer.
         """
-        log_partition = torch.logsumexp(scores, dim=1)
-        ctx.save_for_backward(scores, log_partition, row, answer)
+        top = scores.amax(dim=1)
+        potential = (scores - top[:, None]).exp_()
+        partition = potential.sum(dim=1)
+        ctx.save_for_backward(potential, partition, row, answer)
+        log_partition = partition.log() + top
         return (log_partition[row] - scores[row, answer]).mean()
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        scores, log_partition, row, answer = ctx.saved_tensors
+        potential, partition, row, answer = ctx.saved_tensors
         scale = grad / row.numel()
-        num_answers = torch.bincount(row, minlength=scores.size(0))
-        shift = (num_answers * scale).log() - log_partition
-        scores_grad = (scores + shift.to(scores.dtype)[:, None]).exp_()
-        ones = torch.full_like(row, 1, dtype=scores.dtype) * -scale
+        num_answers = torch.bincount(row, minlength=potential.size(0))
+        factor = num_answers * scale / partition
+        scores_grad = potential * factor.to(potential.dtype)[:, None]
+        ones = torch.full_like(row, 1, dtype=potential.dtype) * -scale
         scores_grad.index_put_((row, answer), ones, accumulate=True)
         return scores_grad, None, None
 

@@ -34,7 +34,7 @@ def exact_loss(
     if model.relational is not None:
         own = model.relational.own_evidence(head, rel_type, tail)
         if bool(own.any()):
-            scores = scores.index_put((row, answer), -own, accumulate=True)
+            scores = scores.index_put_((row, answer), -own, accumulate=True)
     return ExactCrossEntropy.apply(scores, row, answer)
 
 

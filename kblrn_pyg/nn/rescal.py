@@ -6,6 +6,8 @@ from torch import Tensor
 from torch.nn import Embedding
 from torch_geometric.nn.kge import KGEModel
 
+from kblrn_pyg.nn.products import ProductByType
+
 
 class RESCAL(KGEModel):
     r"""The RESCAL model from the `"A Three-Way Model for Collective Learning on
@@ -48,22 +50,32 @@ class RESCAL(KGEModel):
         bound = (3 / self.hidden_channels) ** 0.5
         torch.nn.init.uniform_(self.rel_emb.weight, -bound, bound)
 
-    def matrix(self, rel_type: Tensor) -> Tensor:
-        r"""Returns the matrix of each relation.
+    def product(
+        self, embedding: Tensor, rel_type: Tensor, transposed: bool = False
+    ) -> Tensor:
+        r"""Returns the product of each embedding with the matrix of its relation.
 
         Args:
+            embedding (torch.Tensor): The embeddings, of heads, or of tails if
+                :obj:`transposed`.
             rel_type (torch.Tensor): The relation types.
+            transposed (bool, optional): Whether to transpose the matrices.
+                (default: :obj:`False`)
         """
         size = self.hidden_channels
-        return self.rel_emb(rel_type).view(*rel_type.shape, size, size)
+        matrix = self.rel_emb.weight.view(-1, size, size)
+        if transposed:
+            matrix = matrix.transpose(1, 2)
+        vectors = embedding.reshape(-1, size)
+        products = ProductByType.apply(vectors, matrix, rel_type.reshape(-1))
+        return products.view(embedding.shape)
 
     def forward(
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
     ) -> Tensor:
         """Returns the score of each triple."""
         head, tail = self.node_emb(head_index), self.node_emb(tail_index)
-        matrix = self.matrix(rel_type)
-        return torch.einsum("...i,...ij,...j->...", head, matrix, tail)
+        return (self.product(head, rel_type) * tail).sum(dim=-1)
 
     def loss(self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor) -> Tensor:
         """Returns the margin ranking loss against random triples."""

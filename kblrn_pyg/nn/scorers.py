@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.nn.kge import ComplEx, DistMult, KGEModel, RotatE, TransE
 
+from kblrn_pyg.nn.products import ProductWithAll
 from kblrn_pyg.nn.rescal import RESCAL
 
 # What is done to the embeddings of entities.
@@ -74,7 +75,7 @@ def tail_query(
     """Returns what a tail is compared with."""
     head = drop(scorer.node_emb(head_index))
     if isinstance(scorer, RESCAL):
-        return torch.einsum("...i,...ij->...j", head, scorer.matrix(rel_type))
+        return scorer.product(head, rel_type)
     rel = scorer.rel_emb(rel_type)
     if isinstance(scorer, TransE):
         return F.normalize(head, p=scorer.p_norm, dim=-1) + rel
@@ -92,7 +93,7 @@ def head_query(
     """Returns what a head is compared with."""
     tail = drop(scorer.node_emb(tail_index))
     if isinstance(scorer, RESCAL):
-        return torch.einsum("...ij,...j->...i", scorer.matrix(rel_type), tail)
+        return scorer.product(tail, rel_type, transposed=True)
     rel = scorer.rel_emb(rel_type)
     if isinstance(scorer, TransE):
         return F.normalize(tail, p=scorer.p_norm, dim=-1) - rel
@@ -108,7 +109,7 @@ def head_query(
 def compare_all(scorer: KGEModel, query: Tensor, rows: Tensor) -> Tensor:
     """Scores every query against every row."""
     if is_dot(scorer):
-        return query @ rows.t()
+        return ProductWithAll.apply(query, rows)
     if isinstance(scorer, RotatE):
         return scorer.margin - _distances(query, rows, 2.0)
     return -_distances(query, rows, float(scorer.p_norm))

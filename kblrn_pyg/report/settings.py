@@ -7,7 +7,15 @@ from kblrn_pyg.report.html import Html, Section, element, join
 
 # The settings that mean nothing to a model without one of the experts.
 _OF_EXPERT = {
-    "l": {"hidden_channels", "scorer", "dropout", "n3", "l2", "entity_dropout"},
+    "l": {
+        "hidden_channels",
+        "scorer",
+        "dropout",
+        "entity_dropout",
+        "latent_dropout",
+        "n3",
+        "l2",
+    },
     "r": {"preset", "min_head_coverage"},
     "n": {"numerical", "learn_rbf"},
 }

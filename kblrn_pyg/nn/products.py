@@ -1,0 +1,80 @@
+"""Matrix products of scorers, where the obvious way would be slow on a CPU."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+# How many candidates are multiplied at once.
+_WIDTH = 2048
+
+
+class ProductWithAll(torch.autograd.Function):
+    r"""The dot product of every query with every row.
+
+    It is made part by part, because a single product of few queries with very
+    many rows takes almost twice as long.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, rows: Tensor) -> Tensor:
+        r"""Returns a row of products for each query.
+
+        Args:
+            query (torch.Tensor): The queries.
+            rows (torch.Tensor): The rows.
+        """
+        ctx.save_for_backward(query, rows)
+        products = query.new_empty(len(query), len(rows))
+        for part, some in zip(products.split(_WIDTH, dim=1), rows.split(_WIDTH)):
+            torch.mm(query, some.t(), out=part)
+        return products
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        query, rows = ctx.saved_tensors
+        by_query = grad @ rows if ctx.needs_input_grad[0] else None
+        by_rows = grad.t() @ query if ctx.needs_input_grad[1] else None
+        return by_query, by_rows
+
+
+class ProductByType(torch.autograd.Function):
+    r"""The product of every vector with the matrix of its type.
+
+    Vectors of one type are multiplied together: looking up a matrix for each
+    vector would copy it as often as the type occurs.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, vector: Tensor, matrix: Tensor, kind: Tensor) -> Tensor:
+        r"""Returns :math:`\mathbf{v}_i^{\top} \mathbf{M}_{k_i}` for each vector.
+
+        Args:
+            vector (torch.Tensor): The vectors.
+            matrix (torch.Tensor): The matrix of each type.
+            kind (torch.Tensor): The type of each vector.
+        """
+        ctx.save_for_backward(vector, matrix, kind)
+        products = torch.empty_like(vector)
+        for one, places in _by_type(kind):
+            products[places] = vector[places] @ matrix[one]
+        return products
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
+        vector, matrix, kind = ctx.saved_tensors
+        by_vector, by_matrix = torch.empty_like(vector), torch.zeros_like(matrix)
+        for one, places in _by_type(kind):
+            by_vector[places] = grad[places] @ matrix[one].t()
+            by_matrix[one] = vector[places].t() @ grad[places]
+        return by_vector, by_matrix, None
+
+
+def _by_type(kind: Tensor) -> Iterator[tuple[int, Tensor]]:
+    order = torch.argsort(kind)
+    kinds, counts = torch.unique_consecutive(kind[order], return_counts=True)
+    return zip(kinds.tolist(), order.split(counts.tolist()))
