@@ -4,6 +4,7 @@ import itertools
 import random
 
 import naive
+import numpy as np
 import pytest
 import torch
 from test_mining import as_kb
@@ -12,7 +13,9 @@ from torch_geometric.nn.kge import ComplEx, DistMult, RotatE, TransE
 
 from kblrn_pyg import KBLRN
 from kblrn_pyg.data import flat_triples, read_kb
+from kblrn_pyg.kernels.dropping import drop
 from kblrn_pyg.nn import INSTANCES, RESCAL, objective
+from kblrn_pyg.nn.dropout import drop_entries
 from kblrn_pyg.rules import PathFeatures, RuleSet, mine_rules
 
 SCORERS = [
@@ -255,6 +258,34 @@ def test_penalties_and_dropout(data):
             torch.testing.assert_close(dropped(*triples), plain(*triples))
 
 
+def test_dropped_entries_keep_the_mean():
+    torch.manual_seed(0)
+    for shape in ((1,), (3, 7), (400, 301)):
+        for part in (0.1, 0.5, 0.9):
+            values = torch.ones(shape, dtype=torch.double, requires_grad=True)
+            dropped = drop_entries(values, part)
+            other = torch.tensor([0, 1 / (1 - part)], dtype=torch.double)
+            assert torch.isclose(dropped[..., None], other, rtol=1e-3).any(-1).all()
+            dropped.sum().backward()
+            torch.testing.assert_close(values.grad, dropped.detach())
+            if values.numel() > 1000:
+                assert abs(dropped.eq(0).double().mean() - part) < 0.01
+
+
+def test_dropped_entries_equal_a_plain_splitmix():
+    values, out = np.arange(1.0, 12.0), np.empty(11)
+    for seed in (0, 1, 2**62 - 1):
+        drop(values, np.uint64(seed), 20000, np.array([0.0, 2.0]), out)
+        state, expected = seed, []
+        for _ in range(3):
+            state = (state + 0x9E3779B97F4A7C15) % 2**64
+            z = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+            z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+            z ^= z >> 31
+            expected += [2 * ((z >> 16 * k) % 2**16 >= 20000) for k in range(4)]
+        assert (out == values * expected[:11]).all()
+
+
 def test_queries_without_the_latent_expert(data):
     triples = known(data)
     for scorer in ("distmult", "rescal", ["complex", "distmult"]):
@@ -310,6 +341,7 @@ def test_other_inputs():
         ({"scorer": "hole"}, "'scorer' must be one of"),
         ({"num_negatives": 0}, "'num_negatives' must be positive"),
         ({"negatives": "few"}, "'negatives' must be triple or shared"),
+        ({"dropout": 1.0}, "'dropout' must be at least 0 and less than 1"),
     ):
         with pytest.raises(ValueError, match=message):
             KBLRN.from_data(plain, **wrong)

@@ -83,15 +83,15 @@ def _change(scorer: str, size: int, dropout: float) -> dict[str, Any]:
 MODERN = Recipe(
     name="modern",
     sizes=(128,),
-    model={"num_negatives": None, "dropout": 0.5},
+    model={"num_negatives": None, "entity_dropout": 0.4},
     training={
         "batch_size": 128,  # queries, each with all of its answers
         "lr": 0.001,
-        "lr_decay": 0.9,
+        "lr_decay": 0.95,
         "validate_every": 2,
     },
-    epochs=24,
-    patience=1,
+    epochs=40,
+    patience=2,
     paper_rules=False,
     scorers=("rescal",),
     changes={

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import Module, ModuleList
 from torch_geometric.nn.kge import KGEModel
 
 from kblrn_pyg.nn import scorers
+from kblrn_pyg.nn.dropout import drop_entries
 
 
 class LatentExpert(Module):
@@ -66,6 +66,16 @@ class LatentExpert(Module):
             scorers.make_scorer(one, num_nodes, num_relations, hidden_channels)
             for one in several
         )
+        parts = {
+            "dropout": dropout,
+            "entity_dropout": entity_dropout,
+            "latent_dropout": latent_dropout,
+        }
+        for name, part in parts.items():
+            if not 0 <= part < 1:
+                raise ValueError(
+                    f"'{name}' must be at least 0 and less than 1 (got {part})"
+                )
         if latent_dropout > 0 and not self.is_dot:
             raise ValueError(
                 "'latent_dropout' must be 0 for scorers that measure distances "
@@ -164,13 +174,13 @@ class LatentExpert(Module):
         return sum(parts[1:], start=parts[0])
 
     def _drop_entity(self, embedding: Tensor) -> Tensor:
-        # Dropping nothing would still copy the whole table.
-        if self.entity_dropout == 0:
-            return embedding
-        return F.dropout(embedding, self.entity_dropout, self.training)
+        return self._drop_entries(embedding, self.entity_dropout)
+
+    def _drop_entries(self, values: Tensor, part: float) -> Tensor:
+        return drop_entries(values, part) if self.training and part > 0 else values
 
     def _drop(self, queries: Iterable[Tensor]) -> list[Tensor]:
-        dropped = [F.dropout(one, self.dropout, self.training) for one in queries]
+        dropped = [self._drop_entries(query, self.dropout) for query in queries]
         if self.training and self.latent_dropout > 0:
             # The product with a query of zeros is no score at all.
             drawn = torch.rand(dropped[0].shape[:-1], device=self.device)
