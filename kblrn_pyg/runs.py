@@ -36,6 +36,7 @@ GROUPS: dict[str, dict[str, Any]] = {
         "batch_size": 512,
         "lr": 0.001,
         "lr_decay": 1.0,
+        "feature_lr": None,
         "validate_every": 5,
         "patience": 0,
         "seed": 0,

@@ -333,6 +333,16 @@ def test_tensorboard_is_optional(tmp_path, monkeypatch, caplog):
     assert len(Run(tmp_path).read_log()) == 1
 
 
+def test_features_have_a_learning_rate_of_their_own():
+    data = small_kb()[0]
+    model, new = FakeModel(), FakeModel()
+    fit(model, data, epochs=1, lr=1e-12, feature_lr=0.1)
+    assert torch.allclose(model.entity.weight, new.entity.weight, atol=1e-9)
+    assert not torch.allclose(model.relation.weight, new.relation.weight, atol=1e-2)
+    with pytest.raises(ValueError, match="'feature_lr' must be positive"):
+        fit(FakeModel(), data, feature_lr=0.0)
+
+
 def test_learning_rate_falls_from_epoch_to_epoch():
     data = small_kb()[0]
     weights = {}

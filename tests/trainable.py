@@ -36,6 +36,9 @@ class FakeModel(torch.nn.Module):
     def fingerprint(self):
         return self.name * 10
 
+    def feature_parameters(self):
+        return [self.relation.weight]
+
     def loader(self, *triples, **kwargs):
         return DataLoader(TensorDataset(*triples), **kwargs)
 

@@ -69,6 +69,7 @@ def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
     _add(parser, "batch_size", "triples in a batch", type=_positive)
     _add(parser, "lr", "the learning rate", type=float)
     _add(parser, "lr_decay", "its factor from epoch to epoch", type=float)
+    _add(parser, "feature_lr", "that of rules and numbers", type=float)
     _add(parser, "validate_every", "epochs between validations", type=_positive)
     _add(parser, "patience", "validations without a better MRR", type=_not_negative)
     _add(parser, "seed", "the seed of all random numbers", type=_not_negative)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import Module
+from torch.nn import Module, Parameter
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.nn.kge import KGEModel
 
@@ -219,6 +219,11 @@ class KBLRN(Module):
         for expert in (self.latent, self.relational, self.numerical):
             if expert is not None:
                 expert.reset_parameters()
+
+    def feature_parameters(self) -> list[Parameter]:
+        """Returns the parameters of the relational and the numerical expert."""
+        experts = (self.relational, self.numerical)
+        return [p for one in experts if one is not None for p in one.parameters()]
 
     def forward(
         self,

@@ -27,6 +27,9 @@ class Trainable(Scorer, Protocol):
     def config(self) -> Mapping[str, Any]:
         """The settings of the model, plain values by name."""
 
+    def feature_parameters(self) -> list[Any]:
+        """The parameters that :obj:`feature_lr` is for."""
+
     def fingerprint(self) -> str:
         """Tells apart models whose weights do not fit each other."""
 
