@@ -243,7 +243,7 @@ def test_sign_of_differences(data):
 def test_penalties_and_dropout(data):
     triples = known(data)
     plain = make(data, "l", num_negatives=None)
-    for penalty in ({"n3": 0.1}, {"l2": 0.1}):
+    for penalty in ({"n3": 0.1}, {"l2": 0.1}, {"dura": 0.1}):
         assert make(data, "l", num_negatives=None, **penalty).loss(
             *triples
         ) > plain.loss(*triples)
@@ -256,6 +256,22 @@ def test_penalties_and_dropout(data):
             assert heads.ne(plain.score_heads(*triples[1:])).any()
             dropped.eval()
             torch.testing.assert_close(dropped(*triples), plain(*triples))
+
+
+def test_duality_induced_penalty_of_rescal(data):
+    model = make(data, "l", scorer="rescal", hidden_channels=3, dura=0.1)
+    head, rel, tail = known(data)
+    scorer = model.latent.scorers[0]
+    matrix = scorer.rel_emb.weight.view(-1, 3, 3)
+    h, t = scorer.node_emb(head), scorer.node_emb(tail)
+    query = {
+        "tail": torch.einsum("bi,bij->bj", h, matrix[rel]),
+        "head": torch.einsum("bij,bj->bi", matrix[rel], t),
+    }
+    for side, answer in (("tail", t), ("head", h)):
+        norms = query[side].square().sum(1) + answer.square().sum(1)
+        penalty = model.latent.penalty(head, rel, tail, (side,))
+        torch.testing.assert_close(penalty, 0.1 * norms.mean())
 
 
 def test_dropped_entries_keep_the_mean():

@@ -58,6 +58,7 @@ def _add_model_arguments(parser: argparse.ArgumentParser) -> None:
     _add(parser, "latent_dropout", "the part of queries without embeddings", type=float)
     _add(parser, "n3", "the weight of the N3 penalty", type=float)
     _add(parser, "l2", "the weight of the L2 penalty", type=float)
+    _add(parser, "dura", "the weight of the duality-induced penalty", type=float)
     _add(parser, "numerical", "what differences go through", choices=("rbf", "sign"))
     _add(parser, "learn_rbf", "learn centres and widths", action="store_true")
     _add(parser, "min_head_coverage", "the least head coverage of rules", type=float)

@@ -105,6 +105,7 @@ class KBLRN(Module):
         l2: float = 0.0,
         entity_dropout: float = 0.0,
         latent_dropout: float = 0.0,
+        dura: float = 0.0,
     ) -> "KBLRN":
         r"""Makes a model for a knowledge base.
 
@@ -142,6 +143,8 @@ class KBLRN(Module):
                 (default: :obj:`0.0`)
             latent_dropout (float, optional): See :class:`LatentExpert`.
                 (default: :obj:`0.0`)
+            dura (float, optional): See :class:`LatentExpert`.
+                (default: :obj:`0.0`)
 
         Example:
             >>> from kblrn_pyg.datasets import Families
@@ -165,6 +168,7 @@ class KBLRN(Module):
                 l2,
                 entity_dropout,
                 latent_dropout,
+                dura,
             )
         if "r" in experts:
             rules = mine_rules(data, confidences=False) if rules is None else rules
@@ -197,6 +201,7 @@ class KBLRN(Module):
             "l2": l2,
             "entity_dropout": entity_dropout,
             "latent_dropout": latent_dropout,
+            "dura": dura,
         }
         entity = data["entity"]
         names = [*entity.get("identifier", entity.name), *map(str, data.edge_types)]
@@ -321,7 +326,7 @@ class KBLRN(Module):
         ]
         loss = torch.stack(losses).mean()
         if self.latent is not None:
-            loss = loss + self.latent.penalty(head_index, rel_type, tail_index)
+            loss = loss + self.latent.penalty(head_index, rel_type, tail_index, sides)
         return loss
 
     def loader(
