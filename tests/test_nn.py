@@ -258,6 +258,29 @@ def test_penalties_and_dropout(data):
             torch.testing.assert_close(dropped(*triples), plain(*triples))
 
 
+@pytest.mark.parametrize("num_negatives", [9, None])
+def test_queries_without_features(data, num_negatives, monkeypatch):
+    models = [
+        make(data, experts, num_negatives=num_negatives, **dropout)
+        for experts, dropout in (("lrn", {"feature_dropout": 0.5}), ("l", {}))
+    ]
+    both, latent = models
+    latent.latent.load_state_dict(both.latent.state_dict())
+    every = [both.drop_features(known(data)[1]).eq(-1).double().mean() for _ in "abc"]
+    assert 0.3 < sum(every) / 3 < 0.7
+    monkeypatch.setattr(both, "drop_features", lambda rel: torch.full_like(rel, -1))
+    for fused in (True, False):
+        if not fused:
+            monkeypatch.setattr(objective, "fused_loss", objective.candidate_loss)
+        losses = []
+        for model in models:
+            torch.manual_seed(1)
+            losses.append(model.loss(*known(data)))
+        torch.testing.assert_close(*losses)
+    with pytest.raises(ValueError, match="'feature_dropout' must be at least 0"):
+        make(data, "rn", feature_dropout=0.5)
+
+
 def test_duality_induced_penalty_of_rescal(data):
     model = make(data, "l", scorer="rescal", hidden_channels=3, dura=0.1)
     head, rel, tail = known(data)

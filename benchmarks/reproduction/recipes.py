@@ -99,7 +99,16 @@ def _modern(
     }
 
 
-_RESCAL = _modern("rescal", 128, epochs=40, lr_decay=0.95, patience=2, entity_dropout=0.4)
+_RESCAL = _modern(
+    "rescal",
+    128,
+    epochs=24,
+    lr_decay=0.9,
+    feature_lr=0.003,
+    dropout=0.5,
+    latent_dropout=0.1,
+    feature_dropout=0.3,
+)
 MODERN = Recipe(
     name="modern",
     **_RESCAL,
@@ -109,12 +118,13 @@ MODERN = Recipe(
         "FB15k": _modern(
             "complex",
             100,
-            epochs=16,
-            lr_decay=0.88,
+            epochs=12,
+            lr_decay=0.85,
             paper_rules=True,
             feature_lr=0.01,
-            dropout=0.3,
-            latent_dropout=0.2,
+            dropout=0.2,
+            latent_dropout=0.3,
+            feature_dropout=0.3,
         ),
         "FB122": _modern("complex", 200, epochs=24, lr_decay=0.9, dropout=0.5),
         "WN18": _modern("complex", 100, epochs=12, lr_decay=0.9, dropout=0.3),

@@ -56,6 +56,7 @@ def _add_model_arguments(parser: argparse.ArgumentParser) -> None:
     _add(parser, "dropout", "the part of queries to drop", type=float)
     _add(parser, "entity_dropout", "the part of entities to drop", type=float)
     _add(parser, "latent_dropout", "the part of queries without embeddings", type=float)
+    _add(parser, "feature_dropout", "the part without rules and numbers", type=float)
     _add(parser, "n3", "the weight of the N3 penalty", type=float)
     _add(parser, "l2", "the weight of the L2 penalty", type=float)
     _add(parser, "dura", "the weight of the duality-induced penalty", type=float)
