@@ -278,7 +278,10 @@ def test_queries_without_features(data, num_negatives, monkeypatch):
             losses.append(model.loss(*known(data)))
         torch.testing.assert_close(*losses)
     with pytest.raises(ValueError, match="'feature_dropout' must be at least 0"):
-        make(data, "rn", feature_dropout=0.5)
+        make(data, "rn", feature_dropout=1.0)
+    alone = make(data, "rn", feature_dropout=0.5)
+    assert alone.drop_features(known(data)[1]).ge(0).all()
+    assert make(data, "l", latent_dropout=0.5).latent.latent_dropout == 0
 
 
 def test_duality_induced_penalty_of_rescal(data):
@@ -334,7 +337,7 @@ def test_queries_without_the_latent_expert(data):
         assert 0.3 < part < 0.7
         assert not model.eval()(*triples).isclose(alone).any()
     with pytest.raises(ValueError, match="'latent_dropout' must be 0 for scorers"):
-        make(data, "l", scorer=["distmult", "transe"], latent_dropout=0.5)
+        make(data, "lr", scorer=["distmult", "transe"], latent_dropout=0.5)
 
 
 def test_candidates_are_dropped(data):

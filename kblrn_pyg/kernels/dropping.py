@@ -24,8 +24,9 @@ def _draw(seed, number):
 def drop(values, seed, threshold, factors, out):
     """Writes values to ``out``, times the first factor where dropped, else the second.
 
-    A branch for each entry would be guessed wrong too often. ``threshold`` is the part to drop in steps of 2 ** -16, ``seed`` a number of
-    64 bits: the same one drops the same entries.
+    A branch for each entry would be guessed wrong too often. ``threshold`` is the
+    part to drop in steps of 2 ** -16, ``seed`` a number of 64 bits: the same one
+    drops the same entries.
     """
     limit = np.uint64(threshold)
     size = len(values)

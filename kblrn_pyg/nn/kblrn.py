@@ -61,7 +61,8 @@ class KBLRN(Module):
             :obj:`"shared"` once for a batch. (default: :obj:`"triple"`)
         feature_dropout (float, optional): The part of queries that training
             answers without relational and numerical features, so that
-            embeddings learn to do it alone. (default: :obj:`0.0`)
+            embeddings learn to do it alone; without embeddings it means
+            nothing. (default: :obj:`0.0`)
     """
 
     def __init__(
@@ -84,10 +85,10 @@ class KBLRN(Module):
             )
         if num_negatives is not None and num_negatives < 1:
             raise ValueError(f"'num_negatives' must be positive (got {num_negatives})")
-        if not 0 <= feature_dropout < 1 or (feature_dropout > 0 and latent is None):
+        if not 0 <= feature_dropout < 1:
             raise ValueError(
-                "'feature_dropout' must be at least 0 and less than 1, and 0 without "
-                f"a latent expert (got {feature_dropout})"
+                "'feature_dropout' must be at least 0 and less than 1 "
+                f"(got {feature_dropout})"
             )
         self.num_nodes, self.num_relations = num_nodes, num_relations
         self.feature_dropout = feature_dropout
@@ -152,8 +153,8 @@ class KBLRN(Module):
                 (default: :obj:`0.0`)
             entity_dropout (float, optional): See :class:`LatentExpert`.
                 (default: :obj:`0.0`)
-            latent_dropout (float, optional): See :class:`LatentExpert`.
-                (default: :obj:`0.0`)
+            latent_dropout (float, optional): See :class:`LatentExpert`;
+                without other experts it means nothing. (default: :obj:`0.0`)
             dura (float, optional): See :class:`LatentExpert`.
                 (default: :obj:`0.0`)
             feature_dropout (float, optional): See :class:`KBLRN`.
@@ -180,7 +181,7 @@ class KBLRN(Module):
                 n3,
                 l2,
                 entity_dropout,
-                latent_dropout,
+                latent_dropout if len(experts) > 1 else 0.0,
                 dura,
             )
         if "r" in experts:
@@ -321,7 +322,7 @@ class KBLRN(Module):
         Args:
             rel_type (torch.Tensor): The relation of each query.
         """
-        if not self.training or self.feature_dropout == 0:
+        if not self.training or self.latent is None or self.feature_dropout == 0:
             return rel_type
         drawn = torch.rand(rel_type.shape, device=rel_type.device)
         return rel_type.where(drawn >= self.feature_dropout, -1)

@@ -175,13 +175,14 @@ class LatentExpert(Module):
         self, known: Tensor, answer: Tensor, rel_type: Tensor, side: str
     ) -> Tensor:
         """The squared norms of queries and answers; equal queries are made once."""
-        pair, counts = torch.stack([known, rel_type]).unique(dim=1, return_counts=True)
+        pairs = torch.stack([known, rel_type])
+        (entity, rel), counts = pairs.unique(dim=1, return_counts=True)
         total = torch.zeros((), device=self.device)
         for scorer in self._kges():
             if side == "tail":
-                query = scorers.tail_query(scorer, *pair, _keep)
+                query = scorers.tail_query(scorer, entity, rel, _keep)
             else:
-                query = scorers.head_query(scorer, *pair.flip(0), _keep)
+                query = scorers.head_query(scorer, rel, entity, _keep)
             rows = scorers.table(scorer, _keep)[answer]
             total = total + query.square().sum(dim=-1) @ counts.to(query.dtype)
             total = total + rows.square().sum()
