@@ -29,8 +29,6 @@ GROUPS: dict[str, dict[str, Any]] = {
         "latent_dropout": 0.0,
         "n3": 0.0,
         "l2": 0.0,
-        "dura": 0.0,
-        "feature_dropout": 0.0,
     },
     "rules": {"preset": None, "min_head_coverage": 0.01},
     "training": {

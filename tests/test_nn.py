@@ -243,7 +243,7 @@ def test_sign_of_differences(data):
 def test_penalties_and_dropout(data):
     triples = known(data)
     plain = make(data, "l", num_negatives=None)
-    for penalty in ({"n3": 0.1}, {"l2": 0.1}, {"dura": 0.1}):
+    for penalty in ({"n3": 0.1}, {"l2": 0.1}):
         assert make(data, "l", num_negatives=None, **penalty).loss(
             *triples
         ) > plain.loss(*triples)
@@ -256,48 +256,6 @@ def test_penalties_and_dropout(data):
             assert heads.ne(plain.score_heads(*triples[1:])).any()
             dropped.eval()
             torch.testing.assert_close(dropped(*triples), plain(*triples))
-
-
-@pytest.mark.parametrize("num_negatives", [9, None])
-def test_queries_without_features(data, num_negatives, monkeypatch):
-    models = [
-        make(data, experts, num_negatives=num_negatives, **dropout)
-        for experts, dropout in (("lrn", {"feature_dropout": 0.5}), ("l", {}))
-    ]
-    both, latent = models
-    latent.latent.load_state_dict(both.latent.state_dict())
-    every = [both.drop_features(known(data)[1]).eq(-1).double().mean() for _ in "abc"]
-    assert 0.3 < sum(every) / 3 < 0.7
-    monkeypatch.setattr(both, "drop_features", lambda rel: torch.full_like(rel, -1))
-    for fused in (True, False):
-        if not fused:
-            monkeypatch.setattr(objective, "fused_loss", objective.candidate_loss)
-        losses = []
-        for model in models:
-            torch.manual_seed(1)
-            losses.append(model.loss(*known(data)))
-        torch.testing.assert_close(*losses)
-    with pytest.raises(ValueError, match="'feature_dropout' must be at least 0"):
-        make(data, "rn", feature_dropout=1.0)
-    alone = make(data, "rn", feature_dropout=0.5)
-    assert alone.drop_features(known(data)[1]).ge(0).all()
-    assert make(data, "l", latent_dropout=0.5).latent.latent_dropout == 0
-
-
-def test_duality_induced_penalty_of_rescal(data):
-    model = make(data, "l", scorer="rescal", hidden_channels=3, dura=0.1)
-    head, rel, tail = known(data)
-    scorer = model.latent.scorers[0]
-    matrix = scorer.rel_emb.weight.view(-1, 3, 3)
-    h, t = scorer.node_emb(head), scorer.node_emb(tail)
-    query = {
-        "tail": torch.einsum("bi,bij->bj", h, matrix[rel]),
-        "head": torch.einsum("bij,bj->bi", matrix[rel], t),
-    }
-    for side, answer in (("tail", t), ("head", h)):
-        norms = query[side].square().sum(1) + answer.square().sum(1)
-        penalty = model.latent.penalty(head, rel, tail, (side,))
-        torch.testing.assert_close(penalty, 0.1 * norms.mean())
 
 
 def test_dropped_entries_keep_the_mean():
@@ -338,6 +296,7 @@ def test_queries_without_the_latent_expert(data):
         assert not model.eval()(*triples).isclose(alone).any()
     with pytest.raises(ValueError, match="'latent_dropout' must be 0 for scorers"):
         make(data, "lr", scorer=["distmult", "transe"], latent_dropout=0.5)
+    assert make(data, "l", latent_dropout=0.5).latent.latent_dropout == 0
 
 
 def test_candidates_are_dropped(data):

@@ -76,7 +76,6 @@ def _modern(
     size: int,
     epochs: int,
     lr_decay: float,
-    patience: int = 1,
     paper_rules: bool = False,
     feature_lr: float | None = None,
     **dropouts: float,
@@ -94,21 +93,12 @@ def _modern(
             "validate_every": 2,
         },
         "epochs": epochs,
-        "patience": patience,
+        "patience": 1,
         "paper_rules": paper_rules,
     }
 
 
-_RESCAL = _modern(
-    "rescal",
-    128,
-    epochs=24,
-    lr_decay=0.9,
-    feature_lr=0.003,
-    dropout=0.5,
-    latent_dropout=0.1,
-    feature_dropout=0.3,
-)
+_RESCAL = _modern("rescal", 128, epochs=24, lr_decay=0.9, dropout=0.5)
 MODERN = Recipe(
     name="modern",
     **_RESCAL,
@@ -118,13 +108,12 @@ MODERN = Recipe(
         "FB15k": _modern(
             "complex",
             100,
-            epochs=12,
-            lr_decay=0.85,
+            epochs=16,
+            lr_decay=0.88,
             paper_rules=True,
             feature_lr=0.01,
-            dropout=0.2,
-            latent_dropout=0.3,
-            feature_dropout=0.3,
+            dropout=0.3,
+            latent_dropout=0.2,
         ),
         "FB122": _modern("complex", 200, epochs=24, lr_decay=0.9, dropout=0.5),
         "WN18": _modern("complex", 100, epochs=12, lr_decay=0.9, dropout=0.3),

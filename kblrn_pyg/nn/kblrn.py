@@ -59,10 +59,6 @@ class KBLRN(Module):
             all entities. (default: :obj:`500`)
         negatives (str, optional): :obj:`"triple"` draws them for each triple,
             :obj:`"shared"` once for a batch. (default: :obj:`"triple"`)
-        feature_dropout (float, optional): The part of queries that training
-            answers without relational and numerical features, so that
-            embeddings learn to do it alone; without embeddings it means
-            nothing. (default: :obj:`0.0`)
     """
 
     def __init__(
@@ -74,7 +70,6 @@ class KBLRN(Module):
         numerical: NumericalExpert | None = None,
         num_negatives: int | None = 500,
         negatives: str = "triple",
-        feature_dropout: float = 0.0,
     ) -> None:
         super().__init__()
         if latent is None and relational is None and numerical is None:
@@ -85,13 +80,7 @@ class KBLRN(Module):
             )
         if num_negatives is not None and num_negatives < 1:
             raise ValueError(f"'num_negatives' must be positive (got {num_negatives})")
-        if not 0 <= feature_dropout < 1:
-            raise ValueError(
-                "'feature_dropout' must be at least 0 and less than 1 "
-                f"(got {feature_dropout})"
-            )
         self.num_nodes, self.num_relations = num_nodes, num_relations
-        self.feature_dropout = feature_dropout
         self.latent, self.relational, self.numerical = latent, relational, numerical
         self.num_negatives, self.negatives = num_negatives, negatives
         self.config: dict[str, Any] = {}
@@ -116,8 +105,6 @@ class KBLRN(Module):
         l2: float = 0.0,
         entity_dropout: float = 0.0,
         latent_dropout: float = 0.0,
-        dura: float = 0.0,
-        feature_dropout: float = 0.0,
     ) -> "KBLRN":
         r"""Makes a model for a knowledge base.
 
@@ -155,10 +142,6 @@ class KBLRN(Module):
                 (default: :obj:`0.0`)
             latent_dropout (float, optional): See :class:`LatentExpert`;
                 without other experts it means nothing. (default: :obj:`0.0`)
-            dura (float, optional): See :class:`LatentExpert`.
-                (default: :obj:`0.0`)
-            feature_dropout (float, optional): See :class:`KBLRN`.
-                (default: :obj:`0.0`)
 
         Example:
             >>> from kblrn_pyg.datasets import Families
@@ -182,7 +165,6 @@ class KBLRN(Module):
                 l2,
                 entity_dropout,
                 latent_dropout if len(experts) > 1 else 0.0,
-                dura,
             )
         if "r" in experts:
             rules = mine_rules(data, confidences=False) if rules is None else rules
@@ -198,7 +180,6 @@ class KBLRN(Module):
             numbers,
             num_negatives,
             negatives,
-            feature_dropout,
         )
         model.kb = data
         scorers = [scorer] if isinstance(scorer, str | KGEModel) else scorer
@@ -216,8 +197,6 @@ class KBLRN(Module):
             "l2": l2,
             "entity_dropout": entity_dropout,
             "latent_dropout": latent_dropout,
-            "dura": dura,
-            "feature_dropout": feature_dropout,
         }
         entity = data["entity"]
         names = [*entity.get("identifier", entity.name), *map(str, data.edge_types)]
@@ -279,7 +258,10 @@ class KBLRN(Module):
             head_index (torch.Tensor): The head indices.
             rel_type (torch.Tensor): The relation types.
         """
-        return self.score_all(False, head_index, rel_type, rel_type)
+        scores = None
+        if self.latent is not None:
+            scores = self.latent.score_tails(head_index, rel_type)
+        return self._add_features(scores, False, head_index, rel_type)
 
     def score_heads(self, rel_type: Tensor, tail_index: Tensor) -> Tensor:
         r"""Returns the score of every head of the queries :obj:`(?, r, t)`.
@@ -288,44 +270,21 @@ class KBLRN(Module):
             rel_type (torch.Tensor): The relation types.
             tail_index (torch.Tensor): The tail indices.
         """
-        return self.score_all(True, tail_index, rel_type, rel_type)
+        scores = None
+        if self.latent is not None:
+            scores = self.latent.score_heads(rel_type, tail_index)
+        return self._add_features(scores, True, tail_index, rel_type)
 
-    def score_all(
-        self, from_tail: bool, entity: Tensor, rel_type: Tensor, feature_type: Tensor
+    def _add_features(
+        self, scores: Tensor | None, from_tail: bool, entity: Tensor, rel_type: Tensor
     ) -> Tensor:
-        r"""Returns the score of every candidate of queries.
-
-        Args:
-            from_tail (bool): Whether the known entities are tails.
-            entity (torch.Tensor): The known entity of each query.
-            rel_type (torch.Tensor): The relation types.
-            feature_type (torch.Tensor): The same, or -1 for queries without
-                features; see :meth:`drop_features`.
-        """
-        if self.latent is None:
+        if scores is None:
             some = next(self.parameters())
             scores = some.new_zeros(entity.numel(), self.num_nodes)
-        elif from_tail:
-            scores = self.latent.score_heads(rel_type, entity)
-        else:
-            scores = self.latent.score_tails(entity, rel_type)
         for expert in (self.relational, self.numerical):
             if expert is not None:
-                scores = expert.add_to(scores, from_tail, entity, feature_type)
+                scores = expert.add_to(scores, from_tail, entity, rel_type)
         return scores
-
-    def drop_features(self, rel_type: Tensor) -> Tensor:
-        r"""Returns the relations, -1 for queries to be answered without features.
-
-        No rule and no number belongs to a relation of -1.
-
-        Args:
-            rel_type (torch.Tensor): The relation of each query.
-        """
-        if not self.training or self.latent is None or self.feature_dropout == 0:
-            return rel_type
-        drawn = torch.rand(rel_type.shape, device=rel_type.device)
-        return rel_type.where(drawn >= self.feature_dropout, -1)
 
     def loss(
         self,
@@ -362,7 +321,7 @@ class KBLRN(Module):
         ]
         loss = torch.stack(losses).mean()
         if self.latent is not None:
-            loss = loss + self.latent.penalty(head_index, rel_type, tail_index, sides)
+            loss = loss + self.latent.penalty(head_index, rel_type, tail_index)
         return loss
 
     def loader(

@@ -44,9 +44,6 @@ class LatentExpert(Module):
             (default: :obj:`0.0`)
         l2 (float, optional): The weight of the squared 2-norm penalty.
             (default: :obj:`0.0`)
-        dura (float, optional): The weight of the `duality-induced penalty
-            <https://arxiv.org/abs/2011.05816>`_, the squared 2-norm of query
-            and answer. Needs scorers that multiply. (default: :obj:`0.0`)
     """
 
     def __init__(
@@ -60,7 +57,6 @@ class LatentExpert(Module):
         l2: float = 0.0,
         entity_dropout: float = 0.0,
         latent_dropout: float = 0.0,
-        dura: float = 0.0,
     ) -> None:
         super().__init__()
         several = [scorer] if isinstance(scorer, str | KGEModel) else list(scorer)
@@ -80,15 +76,14 @@ class LatentExpert(Module):
                 raise ValueError(
                     f"'{name}' must be at least 0 and less than 1 (got {part})"
                 )
-        for name, number in (("latent_dropout", latent_dropout), ("dura", dura)):
-            if number > 0 and not self.is_dot:
-                raise ValueError(
-                    f"'{name}' must be 0 for scorers that measure distances "
-                    f"(got {number})"
-                )
+        if latent_dropout > 0 and not self.is_dot:
+            raise ValueError(
+                "'latent_dropout' must be 0 for scorers that measure distances "
+                f"(got {latent_dropout})"
+            )
         self.dropout, self.entity_dropout = dropout, entity_dropout
         self.latent_dropout = latent_dropout
-        self.n3, self.l2, self.dura = n3, l2, dura
+        self.n3, self.l2 = n3, l2
 
     def reset_parameters(self) -> None:
         """Draws all embeddings anew."""
@@ -149,44 +144,19 @@ class LatentExpert(Module):
         return total
 
     def penalty(
-        self,
-        head_index: Tensor,
-        rel_type: Tensor,
-        tail_index: Tensor,
-        sides: Sequence[str] = ("tail", "head"),
+        self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
     ) -> Tensor:
-        """Returns the penalties of a batch per triple, given what is asked for."""
+        """Returns the penalties of the embeddings of a batch, per triple."""
         total = torch.zeros((), device=self.device)
         for power, weight in ((3, self.n3), (2, self.l2)):
             if weight == 0:
                 continue
             for scorer in self._kges():
-                rows = scorers.table(scorer, _keep)
+                rows = scorers.table(scorer, lambda embedding: embedding)
                 parts = rows[head_index], rows[tail_index], scorer.rel_emb(rel_type)
                 norms = sum(part.abs().pow(power).sum() for part in parts)
                 total = total + weight * norms / max(head_index.numel(), 1)
-        if self.dura > 0:
-            ends = {"tail": (head_index, tail_index), "head": (tail_index, head_index)}
-            norms = [self._norms(*ends[side], rel_type, side) for side in sides]
-            total = total + self.dura * torch.stack(norms).mean()
         return total
-
-    def _norms(
-        self, known: Tensor, answer: Tensor, rel_type: Tensor, side: str
-    ) -> Tensor:
-        """The squared norms of queries and answers; equal queries are made once."""
-        pairs = torch.stack([known, rel_type])
-        (entity, rel), counts = pairs.unique(dim=1, return_counts=True)
-        total = torch.zeros((), device=self.device)
-        for scorer in self._kges():
-            if side == "tail":
-                query = scorers.tail_query(scorer, entity, rel, _keep)
-            else:
-                query = scorers.head_query(scorer, rel, entity, _keep)
-            rows = scorers.table(scorer, _keep)[answer]
-            total = total + query.square().sum(dim=-1) @ counts.to(query.dtype)
-            total = total + rows.square().sum()
-        return total / max(answer.numel(), 1)
 
     @property
     def device(self) -> torch.device:
@@ -217,7 +187,3 @@ class LatentExpert(Module):
             kept = (drawn >= self.latent_dropout).unsqueeze(-1)
             dropped = [query * kept for query in dropped]
         return dropped
-
-
-def _keep(embedding: Tensor) -> Tensor:
-    return embedding

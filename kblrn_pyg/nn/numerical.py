@@ -96,7 +96,7 @@ class NumericalExpert(FeatureExpert):
             index.expand(shape).flatten()
             for index in (head_index, rel_type, tail_index)
         )
-        counts = self.ptr.diff()[rel] * (rel >= 0)
+        counts = self.ptr.diff()[rel]
         row = torch.arange(rel.numel(), device=rel.device).repeat_interleave(counts)
         first = self.ptr[rel].repeat_interleave(counts)
         begin = (counts.cumsum(0) - counts).repeat_interleave(counts)

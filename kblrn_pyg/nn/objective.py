@@ -27,10 +27,12 @@ def exact_loss(
     key, row = torch.unique(rel_type * model.num_nodes + entity, return_inverse=True)
     rel = torch.div(key, model.num_nodes, rounding_mode="floor")
     known = key - rel * model.num_nodes
-    feature_type = model.drop_features(rel)
-    scores = model.score_all(from_tail, known, rel, feature_type)
+    if from_tail:
+        scores = model.score_heads(rel, known)
+    else:
+        scores = model.score_tails(known, rel)
     if model.relational is not None:
-        own = model.relational.own_evidence(head, feature_type[row], tail)
+        own = model.relational.own_evidence(head, rel_type, tail)
         if bool(own.any()):
             scores = scores.index_put_((row, answer), -own, accumulate=True)
     return ExactCrossEntropy.apply(scores, row, answer)
@@ -57,8 +59,7 @@ def sampled_loss(
         model.latent is None or model.latent.is_dot or model.latent.is_l1
     )
     score = fused_loss if fused else candidate_loss
-    feature_type = model.drop_features(rel_type)
-    return score(model, queries, candidates, head, feature_type, tail, from_tail)
+    return score(model, queries, candidates, head, rel_type, tail, from_tail)
 
 
 def _draw(model: "KBLRN", entity: Tensor) -> Tensor:

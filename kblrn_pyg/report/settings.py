@@ -15,7 +15,6 @@ _OF_EXPERT = {
         "latent_dropout",
         "n3",
         "l2",
-        "dura",
     },
     "r": {"preset", "min_head_coverage"},
     "n": {"numerical", "learn_rbf"},
