@@ -44,21 +44,27 @@ def overall(record: Record, metric: str) -> float | None:
     return record["test"]["overall"].get(metric)
 
 
-def beside(lines: Sequence[Line], metrics: Sequence[str], records: list[Record]) -> str:
+def beside(
+    lines: Sequence[Line],
+    metrics: Sequence[str],
+    records: list[Record],
+    recipes: Sequence[str] = tuple(TITLES),
+) -> str:
     r"""Returns the paper's figures and those of either recipe, side by side.
 
     Args:
         lines (sequence): The lines.
         metrics (sequence): The figures.
         records (list): All records.
+        recipes (sequence, optional): Only these. (default: all)
     """
     header = [""]
-    for who in ("paper", *TITLES.values()):
+    for who in ("paper", *(TITLES[recipe] for recipe in recipes)):
         header += [f"{who}: {metric_title(metric)}" for metric in metrics]
     rows = []
     for line in lines:
         cells = [figure(metric, line.theirs.get(metric)) for metric in metrics]
-        for recipe in RECIPES:
+        for recipe in recipes:
             found = []
             if line.row is not None:
                 found = chosen(records, line.dataset, line.row, recipe)
@@ -96,7 +102,7 @@ def table_text(
             parts.append(_features(table, dataset, records))
             continue
         lines = list(_LINES.get(name, _grid_lines)(name, table, dataset))
-        parts.append(beside(lines, table.metrics, records))
+        parts.append(beside(lines, table.metrics, records, table.recipes))
         if any("test-I" in record for record in records if _is_on(record, dataset)):
             parts.append(_parts_of_test(table, dataset, records))
     return "\n".join(parts)
