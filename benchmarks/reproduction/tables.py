@@ -73,7 +73,6 @@ _COMPLEX = Row("ComplEx", "l", {"scorer": "complex"})
 # In the paper, DistMult is what KBl is made of: the same training.
 _DISTMULT = Row("DistMult", "l", {"scorer": "distmult"})
 _KBLR, _KBLRN = INSTANCES[2], INSTANCES[5]
-_SMALL = {"hidden_channels": 100}
 
 TABLES = {
     "benchmarks": Table(
@@ -129,8 +128,8 @@ TABLES = {
         "Negatives drawn for each triple, or once for a batch",
         ("FB15k-237", "FB15k-237-num"),
         (
-            Row("KBlrn, for each triple", "lrn", _SMALL | {"negatives": "triple"}),
-            Row("KBlrn, for a batch", "lrn", _SMALL | {"negatives": "shared"}),
+            Row("KBlrn, for each triple", "lrn", {"negatives": "triple"}),
+            Row("KBlrn, for a batch", "lrn", {"negatives": "shared"}),
         ),
         recipes=("paper",),
     ),
