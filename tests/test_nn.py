@@ -14,7 +14,7 @@ from torch_geometric.nn.kge import ComplEx, DistMult, RotatE, TransE
 from kblrn_pyg import KBLRN
 from kblrn_pyg.data import flat_triples, read_kb
 from kblrn_pyg.kernels.dropping import drop
-from kblrn_pyg.nn import INSTANCES, RESCAL, objective
+from kblrn_pyg.nn import INSTANCES, RESCAL, objective, products
 from kblrn_pyg.nn.dropout import drop_entries
 from kblrn_pyg.rules import PathFeatures, RuleSet, mine_rules
 
@@ -256,6 +256,22 @@ def test_penalties_and_dropout(data):
             assert heads.ne(plain.score_heads(*triples[1:])).any()
             dropped.eval()
             torch.testing.assert_close(dropped(*triples), plain(*triples))
+
+
+def test_gradients_of_products(monkeypatch):
+    monkeypatch.setattr(products, "_WIDTH", 2)
+    torch.manual_seed(0)
+    query, rows, matrix = (
+        torch.randn(shape, dtype=torch.double, requires_grad=True)
+        for shape in ((4, 3), (5, 3), (6, 3, 3))
+    )
+    kind = torch.tensor([2, 0, 2, 5])
+    by_type, with_all = products.ProductByType.apply, products.ProductWithAll.apply
+    torch.testing.assert_close(with_all(query, rows), query @ rows.t())
+    expected = torch.einsum("bi,bij->bj", query, matrix[kind])
+    torch.testing.assert_close(by_type(query, matrix, kind), expected)
+    assert torch.autograd.gradcheck(with_all, (query, rows))
+    assert torch.autograd.gradcheck(by_type, (query, matrix, kind))
 
 
 def test_dropped_entries_keep_the_mean():
