@@ -65,7 +65,7 @@ PAPER = Recipe(
     patience=0,
     paper_rules=True,
     scorers=("distmult",),
-    # Negatives for each triple would take three times as long; the table
+    # Negatives for each triple would take two to three times as long; the table
     # "negatives" shows what it changes.
     changes={"FB15k": {"negatives": "shared"}},
 )

@@ -45,8 +45,8 @@ class NoComparison:
 class SharedComparison:
     r"""By dot products, where queries share all candidates but the true one.
 
-    Three matrix products do all of it, ten times faster than looking up
-    candidates of each query's own.
+    Three matrix products do almost all of it, faster than looking up candidates
+    of each query's own.
 
     Args:
         query (torch.Tensor): What candidates are compared with.
