@@ -31,6 +31,7 @@ GROUPS: dict[str, dict[str, Any]] = {
         "l2": 0.0,
     },
     "rules": {"preset": None, "min_head_coverage": 0.01},
+    "start": {"begin_with": None},
     "training": {
         "epochs": 100,
         "batch_size": 512,

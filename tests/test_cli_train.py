@@ -221,6 +221,25 @@ def test_evaluate_mistakes(finished, tmp_path):
         assert len(done.err.splitlines()) == 1
 
 
+def test_begin_with_another_run(finished, tmp_path):
+    words = [*SMALL, "--experts", "l", "--epochs", "1", "--lr", "1e-12"]
+    words += ["--begin-with", finished[0]]
+    done = run("kblrn", "train", "Families", *words, "--out", tmp_path / "begun")
+    assert done.code == 0, done.err
+    wanted = load_run(finished[0])[0].latent.state_dict()
+    weights = load_checkpoint(tmp_path / "begun" / "checkpoint.pt").model
+    for name, values in wanted.items():
+        assert torch.allclose(weights[f"latent.{name}"], values)
+    settings = json.loads((tmp_path / "begun" / "settings.json").read_text())
+    assert settings["start"] == {"begin_with": str(finished[0])}
+
+    words[words.index("8")] = "9"
+    done = run("kblrn", "train", "Families", *words, "--out", tmp_path / "other")
+    assert done.code == 2
+    assert "its latent expert is different" in done.err
+    assert not (tmp_path / "other").exists()
+
+
 def test_default_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = ["--experts", "n", "--epochs", "1", "--batch-size", "8192", "--seed", "3"]

@@ -380,6 +380,50 @@ def test_reset_and_state(data):
     assert KBLRN.from_data(other["train"]).fingerprint() != model.fingerprint()
 
 
+def test_experts_of_another_model(data):
+    model, alone = make(data), make(data, "l")
+    for parameter in alone.parameters():
+        torch.nn.init.normal_(parameter)
+    rules, numbers = (p.clone() for p in model.feature_parameters())
+    model.take_experts(alone)
+    for mine, theirs in zip(model.latent.parameters(), alone.latent.parameters()):
+        assert torch.equal(mine, theirs)
+        assert mine is not theirs
+    assert torch.equal(model.relational.weight, rules)
+    assert torch.equal(model.numerical.weight, numbers)
+    features = make(data, "rn")
+    torch.nn.init.normal_(features.relational.weight)
+    model.take_experts(features)
+    assert torch.equal(model.relational.weight, features.relational.weight)
+    assert torch.equal(next(model.latent.parameters()), next(alone.parameters()))
+
+
+@pytest.mark.parametrize(
+    ("experts", "settings", "message"),
+    [
+        ("l", {"scorer": "transe"}, "its latent expert is different"),
+        ("l", {"hidden_channels": 4}, "its latent expert is different"),
+        ("r", {"max_rules": 2}, "its relational expert is different"),
+        ("n", {"numerical": "sign"}, "its numerical expert is different"),
+    ],
+)
+def test_experts_that_mean_something_else(data, experts, settings, message):
+    model, other = make(data), make(data, experts, **settings)
+    before = [parameter.clone() for parameter in model.parameters()]
+    with pytest.raises(ValueError, match=message):
+        model.take_experts(other)
+    assert all(map(torch.equal, before, model.parameters()))
+
+
+def test_experts_of_another_knowledge_base(data):
+    with pytest.raises(ValueError, match=r"must have one of the experts l \(got n\)"):
+        make(data, "l").take_experts(make(data, "n"))
+    other = data.clone()
+    other["entity"].name = [f"not {name}" for name in data["entity"].name]
+    with pytest.raises(ValueError, match="of the same knowledge base"):
+        make(data).take_experts(make(other))
+
+
 def test_test_gives_the_numbers_of_pyg(data):
     num_nodes, num_relations = data["entity"].num_nodes, len(data.edge_types)
     scorer = DistMult(num_nodes, num_relations, 5)

@@ -35,13 +35,20 @@ def test_jobs_of_a_table_share_trainings():
     }
     assert numerical < set(names)
     assert trained_on("FB15k-237-num") == "FB15k-237"
+    modern = list(jobs_of(TABLES["benchmarks"], MODERN, ["FB15k-237"]))
+    assert {job.scorer for job in modern if "l" in job.experts} == {"rescal"}
     assert len(set(names)) == len({job for job in names})
 
 
 def test_recipe_of_the_paper_is_that_of_section_5():
-    assert PAPER.training == {"batch_size": 512, "lr": 0.001, "validate_every": 5}
+    for experts in ("l", "r", "lrn"):
+        schedule = PAPER.schedule_of(experts)
+        wanted = {"batch_size": 512, "lr": 0.001, "validate_every": 5}
+        assert schedule.training == wanted
+        assert (schedule.epochs, schedule.patience) == (100, 0)
+        assert not PAPER.begins_with_latent(experts)
     assert PAPER.model == {"num_negatives": 500}
-    assert (PAPER.sizes, PAPER.epochs, PAPER.patience) == ((100, 200), 100, 0)
+    assert PAPER.sizes == (100, 200)
     assert MODERN.model["num_negatives"] is None
 
 
@@ -86,6 +93,25 @@ def test_killed_campaign_goes_on_as_if_nothing_had_happened(places, monkeypatch)
     (other,) = read_records(again.results)
     for key in ("val", "test", "best_epoch", "heaviest_rules"):
         assert other[key] == whole[key]
+
+
+def test_experts_join_embeddings_that_learned_alone(places):
+    recipe = MODERN.shortened()
+    job = Job("Families", recipe, "lr", 8, scorer="distmult", seed=3)
+    assert job.first == Job("Families", recipe, "l", 8, scorer="distmult", seed=3)
+    assert job.first.first is None
+    assert Job("Families", recipe, "rn", 0).first is None
+    assert run_job(job, places, progress=False)
+    assert is_done(job.first, places)
+    weights = torch.load(places.runs / job.first.name / "best_on_Families.pt")
+    campaign = train._Campaign(job, places, places.runs / "another")
+    embeddings = campaign.model.latent.scorers[0].node_emb.weight
+    assert torch.equal(embeddings, weights["latent.scorers.0.node_emb.weight"])
+    alone, joined = read_records(places.results)
+    assert (alone["job"]["begins_with"], alone["job"]["experts"]) == (None, "l")
+    assert joined["job"]["begins_with"] == job.first.name
+    assert joined["job"]["lr_decay"] == MODERN.after_latent.training["lr_decay"]
+    assert joined["val"]["mrr"] > alone["val"]["mrr"]
 
 
 def test_a_folder_belongs_to_one_process(places):

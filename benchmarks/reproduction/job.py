@@ -1,8 +1,8 @@
 """One training, named after everything that shapes it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from reproduction.recipes import Recipe
+from reproduction.recipes import Recipe, Schedule
 
 # Data sets with the same training triples: one training serves them all, and
 # stops for each when its own validation set says so.
@@ -56,6 +56,18 @@ class Job:
         if self.hidden_channels:
             parts.append(f"d{self.hidden_channels}")
         return "_".join([*parts, f"seed{self.seed}"])
+
+    @property
+    def schedule(self) -> Schedule:
+        """How fast and how long it learns."""
+        return self.recipe.schedule_of(self.experts)
+
+    @property
+    def first(self) -> "Job | None":
+        """The training whose embeddings it begins with."""
+        if not self.recipe.begins_with_latent(self.experts):
+            return None
+        return replace(self, experts="l", numerical="rbf", permuted=False)
 
     @property
     def judged(self) -> tuple[str, ...]:

@@ -5,6 +5,26 @@ from typing import Any
 
 
 @dataclass(frozen=True)
+class Schedule:
+    r"""How fast and how long a model learns.
+
+    Args:
+        training (dict): Arguments of :meth:`fit`, but for epochs.
+        epochs (int): The most epochs.
+        patience (int): How many validations in a row may bring no better MRR.
+    """
+
+    training: dict[str, Any]
+    epochs: int
+    patience: int
+
+    def shortened(self) -> "Schedule":
+        """The same in seconds, to see that everything runs."""
+        changes = {"batch_size": 512, "validate_every": 1, "lr": 0.02}
+        return Schedule(self.training | changes, 2, self.patience)
+
+
+@dataclass(frozen=True)
 class Recipe:
     r"""How models are trained.
 
@@ -12,26 +32,29 @@ class Recipe:
         name (str): Its name.
         sizes (tuple): The embedding sizes to choose from by validation.
         model (dict): Further arguments of :meth:`KBLRN.from_data`.
-        training (dict): Arguments of :meth:`fit`, but for epochs.
-        epochs (int): The most epochs.
-        patience (int): How many validations in a row may bring no better MRR.
+        schedule (Schedule): How fast and how long they learn.
         paper_rules (bool): Whether rules need the paper's confidence.
         scorers (tuple): The latent scorers to choose from by validation, where
             a row names none.
         negatives (str, optional): How negatives are drawn, where a row does not
             say it; see :class:`KBLRN`. (default: :obj:`"triple"`)
+        without_latent (Schedule, optional): That of models that have no
+            embeddings. (default: :obj:`None`, that of all)
+        after_latent (Schedule, optional): If there is one, models with further
+            experts begin with embeddings that have learned alone, and go on by
+            this schedule. (default: :obj:`None`, all experts begin together)
         changes (dict, optional): What is different on a data set, by its name.
     """
 
     name: str
     sizes: tuple[int, ...]
     model: dict[str, Any]
-    training: dict[str, Any]
-    epochs: int
-    patience: int
+    schedule: Schedule
     paper_rules: bool
     scorers: tuple[str, ...]
     negatives: str = "triple"
+    without_latent: Schedule | None = None
+    after_latent: Schedule | None = None
     changes: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def on(self, dataset: str) -> "Recipe":
@@ -42,16 +65,36 @@ class Recipe:
         """
         return replace(self, **self.changes.get(dataset, {}))
 
+    def begins_with_latent(self, experts: str) -> bool:
+        r"""Tells whether a model begins with embeddings that have learned alone.
+
+        Args:
+            experts (str): The instance of the model.
+        """
+        return self.after_latent is not None and "l" in experts and experts != "l"
+
+    def schedule_of(self, experts: str) -> Schedule:
+        r"""Returns how fast and how long a model learns.
+
+        Args:
+            experts (str): The instance of the model.
+        """
+        special = None
+        if "l" not in experts:
+            special = self.without_latent
+        elif experts != "l":
+            special = self.after_latent
+        return special or self.schedule
+
     def shortened(self) -> "Recipe":
         """The same in seconds, to see that everything runs."""
-        changes = {"batch_size": 512, "validate_every": 1, "lr": 0.02}
+        schedules = {
+            name: schedule.shortened()
+            for name in ("schedule", "without_latent", "after_latent")
+            if (schedule := getattr(self, name)) is not None
+        }
         return replace(
-            self,
-            sizes=(8,),
-            scorers=self.scorers[:1],
-            changes={},
-            epochs=2,
-            training=self.training | changes,
+            self, sizes=(8,), scorers=self.scorers[:1], changes={}, **schedules
         )
 
 
@@ -60,9 +103,9 @@ PAPER = Recipe(
     name="paper",
     sizes=(100, 200),
     model={"num_negatives": 500},
-    training={"batch_size": 512, "lr": 0.001, "validate_every": 5},
-    epochs=100,
-    patience=0,
+    schedule=Schedule(
+        {"batch_size": 512, "lr": 0.001, "validate_every": 5}, epochs=100, patience=0
+    ),
     paper_rules=True,
     scorers=("distmult",),
     # Negatives for each triple would take two to three times as long; the table
@@ -71,52 +114,74 @@ PAPER = Recipe(
 )
 
 
-def _modern(
-    scorer: str,
-    size: int,
-    epochs: int,
-    lr_decay: float,
-    paper_rules: bool = False,
-    feature_lr: float | None = None,
-    **dropouts: float,
-) -> dict[str, Any]:
-    """What recipe modern does on a data set."""
-    return {
-        "scorers": (scorer,),
-        "sizes": (size,),
-        "model": {"num_negatives": None, **dropouts},
-        "training": {
-            "batch_size": 128,  # queries, each with all of its answers
-            "lr": 0.001,
-            "lr_decay": lr_decay,
-            "feature_lr": feature_lr,
-            "validate_every": 2,
-        },
-        "epochs": epochs,
-        "patience": 1,
-        "paper_rules": paper_rules,
-    }
+def _together(lr_decay: float, epochs: int, **training: Any) -> Schedule:
+    """All experts learn together from the beginning."""
+    usual = {"batch_size": 128, "lr": 0.001, "validate_every": 2}
+    return Schedule(usual | training | {"lr_decay": lr_decay}, epochs, patience=1)
 
 
-_RESCAL = _modern("rescal", 128, epochs=24, lr_decay=0.9, dropout=0.5)
+def _exact(**dropouts: float) -> dict[str, Any]:
+    """The loss over all entities; batches are of queries, with all answers."""
+    return {"num_negatives": None, **dropouts}
+
+
 MODERN = Recipe(
     name="modern",
-    **_RESCAL,
+    scorers=("rescal",),
+    sizes=(128,),
+    model=_exact(dropout=0.2, entity_dropout=0.4),
+    paper_rules=False,
+    # Embeddings that learn beside rules from the beginning leave to them what
+    # rules can do, and never learn it as well as they could.
+    schedule=Schedule(
+        {"batch_size": 256, "lr": 0.0015, "lr_decay": 0.967, "validate_every": 4},
+        epochs=80,
+        patience=2,
+    ),
+    without_latent=Schedule(
+        {"batch_size": 256, "lr": 0.01, "lr_decay": 0.85, "validate_every": 2},
+        epochs=12,
+        patience=1,
+    ),
+    after_latent=Schedule(
+        {
+            "batch_size": 256,
+            "lr": 0.0005,
+            "feature_lr": 0.005,
+            "lr_decay": 0.7,
+            "validate_every": 1,
+        },
+        epochs=6,
+        patience=1,
+    ),
     changes={
         # A matrix for each of 1,345 relations would be too much, and so would be
         # what rules of little confidence reach: 45 times as many entities.
-        "FB15k": _modern(
-            "complex",
-            100,
-            epochs=16,
-            lr_decay=0.88,
-            paper_rules=True,
-            feature_lr=0.01,
-            dropout=0.3,
-            latent_dropout=0.2,
-        ),
-        "FB122": _modern("complex", 200, epochs=24, lr_decay=0.9, dropout=0.5),
-        "WN18": _modern("complex", 100, epochs=12, lr_decay=0.9, dropout=0.3),
+        "FB15k": {
+            "scorers": ("complex",),
+            "sizes": (100,),
+            "model": _exact(dropout=0.3, latent_dropout=0.2),
+            "paper_rules": True,
+            "schedule": _together(lr_decay=0.88, epochs=16, feature_lr=0.01),
+            "without_latent": None,
+            "after_latent": None,
+        },
+        "FB122": {
+            "scorers": ("complex",),
+            "sizes": (200,),
+            "model": _exact(dropout=0.5),
+            "schedule": _together(lr_decay=0.9, epochs=24),
+            "without_latent": None,
+            "after_latent": None,
+        },
+        "WN18": {
+            "scorers": ("complex",),
+            "sizes": (100,),
+            "model": _exact(dropout=0.3),
+            "schedule": _together(lr_decay=0.9, epochs=12),
+            "without_latent": None,
+            "after_latent": None,
+        },
     },
 )
 

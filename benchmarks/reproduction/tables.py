@@ -19,11 +19,13 @@ class Row:
         name (str): What the paper calls it.
         experts (str): The instance of the model.
         change (dict, optional): Further arguments of :class:`Job`.
+        recipes (tuple, optional): The recipes it makes sense for.
     """
 
     name: str
     experts: str
     change: dict[str, Any] = field(default_factory=dict)
+    recipes: tuple[str, ...] = ("paper", "modern")
 
     def choices(self, recipe: Recipe) -> Iterator[dict[str, Any]]:
         r"""Returns the models to choose from by validation.
@@ -68,10 +70,11 @@ class Table:
 INSTANCES = tuple(
     Row(f"KB{experts}", experts) for experts in ("l", "r", "lr", "ln", "rn", "lrn")
 )
-_TRANSE = Row("TransE", "l", {"scorer": "transe"})
-_COMPLEX = Row("ComplEx", "l", {"scorer": "complex"})
+# Recipe modern chooses a scorer for KBl: these are for the paper's recipe alone.
+_TRANSE = Row("TransE", "l", {"scorer": "transe"}, ("paper",))
+_COMPLEX = Row("ComplEx", "l", {"scorer": "complex"}, ("paper",))
 # In the paper, DistMult is what KBl is made of: the same training.
-_DISTMULT = Row("DistMult", "l", {"scorer": "distmult"})
+_DISTMULT = Row("DistMult", "l", {"scorer": "distmult"}, ("paper",))
 _KBLR, _KBLRN = INSTANCES[2], INSTANCES[5]
 
 TABLES = {
@@ -167,6 +170,8 @@ def jobs_of(
         for seed in seeds or (0, 1, 2):
             for row in table.rows:
                 if instances is not None and row.experts not in instances:
+                    continue
+                if recipe.name not in row.recipes:
                     continue
                 planned = seeds or _seeds(dataset, row)
                 if seed not in planned:

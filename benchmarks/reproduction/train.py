@@ -56,14 +56,19 @@ def run_job(job: Job, places: Places, progress: bool) -> bool:
         places (Places): Where data sets, folders and records are.
         progress (bool): Whether to show a progress bar.
     """
+    return is_done(job, places) or _train(job, places, progress)
+
+
+def _train(job: Job, places: Places, progress: bool) -> bool:
+    """Trains a model unless its folder has all of it; tells whether it could."""
+    if job.first is not None and not _train(job.first, places, progress):
+        return False
     folder = places.runs / job.name
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder / "lock") as is_mine:
-        if not is_mine:
-            return False
-        if not is_done(job, places):
+        if is_mine:
             _Campaign(job, places, folder).run(progress)
-    return True
+    return is_mine
 
 
 @contextmanager
@@ -115,14 +120,15 @@ class _Campaign:
             negatives=job.negatives,
             **job.recipe.model,
         )
-        self.stopping = {n: EarlyStopping(job.recipe.patience) for n in job.judged}
+        if job.first is not None:
+            self._begin_with(job.first)
+        self.stopping = {n: EarlyStopping(job.schedule.patience) for n in job.judged}
         self.log_path = folder / "validations.jsonl"
         self.log = self._read_log()
 
     def run(self, progress: bool) -> None:
-        recipe = self.job.recipe
-        every = recipe.training["validate_every"]
-        for epoch in range(every, recipe.epochs + 1, every):
+        every = self.job.schedule.training["validate_every"]
+        for epoch in range(every, self.job.schedule.epochs + 1, every):
             stopped = [name for name, one in self.stopping.items() if one.stopped]
             self._write_records(stopped)
             if len(stopped) == len(self.stopping):
@@ -147,7 +153,7 @@ class _Campaign:
             seed=self.job.seed,
             run=Run(self.folder),
             progress=progress,
-            **self.job.recipe.training,
+            **self.job.schedule.training,
         )
         line: dict[str, Any] = {"epoch": epoch, "val": {}}
         for name, stopping in self.stopping.items():
@@ -163,7 +169,7 @@ class _Campaign:
         lines = [json.dumps(line) + "\n" for line in self.log]
         write_text(self.log_path, "".join(lines))
         found = ", ".join(f"{n} {m['mrr']:.4f}" for n, m in line["val"].items())
-        took = line["seconds"] / self.job.recipe.training["validate_every"]
+        took = line["seconds"] / self.job.schedule.training["validate_every"]
         print(
             f"{self.job.name}: epoch {epoch}, validation MRR {found}; "
             f"{took:.0f} s an epoch, at most {self._minutes_left(epoch, took):.0f} "
@@ -172,7 +178,7 @@ class _Campaign:
         )
 
     def _minutes_left(self, epoch: int, seconds_an_epoch: float) -> float:
-        return (self.job.recipe.epochs - epoch) * seconds_an_epoch / 60
+        return (self.job.schedule.epochs - epoch) * seconds_an_epoch / 60
 
     def _read_log(self) -> list[dict[str, Any]]:
         """What was validated before the process was killed."""
@@ -184,6 +190,19 @@ class _Campaign:
             for name, metrics in line["val"].items():
                 self.stopping[name].update(line["epoch"], metrics["mrr"])
         return log
+
+    def _begin_with(self, first: Job) -> None:
+        """Takes over the embeddings of a model that has nothing else."""
+        path = self.places.runs / first.name / _weights_name(first.dataset)
+        other = KBLRN.from_data(
+            self.train,
+            first.experts,
+            first.hidden_channels,
+            first.scorer,
+            **first.recipe.model,
+        )
+        other.load_state_dict(torch.load(path, weights_only=True))
+        self.model.take_experts(other)
 
     def _rules(self) -> RuleSet:
         lines = self.train.get("rule_lines")
@@ -201,7 +220,7 @@ class _Campaign:
         return evaluate(self.model, splits[split], [other])
 
     def _weights_path(self, dataset: str) -> Path:
-        return self.folder / f"best_on_{dataset}.pt"
+        return self.folder / _weights_name(dataset)
 
     def _record(self, dataset: str) -> Record:
         weights = torch.load(self._weights_path(dataset), weights_only=True)
@@ -235,10 +254,11 @@ class _Campaign:
             "permuted": job.permuted,
             "negatives": job.negatives,
             "seed": job.seed,
-            "patience": job.recipe.patience,
-            "most_epochs": job.recipe.epochs,
+            "begins_with": None if job.first is None else job.first.name,
+            "patience": job.schedule.patience,
+            "most_epochs": job.schedule.epochs,
             **job.recipe.model,
-            **job.recipe.training,
+            **job.schedule.training,
         }
 
     def _test(self, dataset: str) -> dict[str, Any]:
@@ -272,3 +292,7 @@ class _Campaign:
         splits = self.splits[dataset]
         known = [splits["val"], splits["test"]]
         return evaluate(self.model, splits[part], known).metrics().to_dict()
+
+
+def _weights_name(dataset: str) -> str:
+    return f"best_on_{dataset}.pt"

@@ -6,7 +6,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from kblrn_pyg.cli.runs import continued_settings, new_settings, shows_progress
+from kblrn_pyg.cli.runs import (
+    continued_settings,
+    load_run,
+    new_settings,
+    shows_progress,
+)
 from kblrn_pyg.cli.table import format_table
 from kblrn_pyg.data import DataError
 from kblrn_pyg.datasets import DATASETS, load_dataset
@@ -65,6 +70,13 @@ def _add_model_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
+    _add(
+        parser,
+        "begin_with",
+        "a run whose experts to begin with",
+        type=lambda path: str(Path(path).resolve()),
+        metavar="RUN",
+    )
     _add(parser, "epochs", "the most epochs", type=_not_negative)
     _add(parser, "batch_size", "triples in a batch", type=_positive)
     _add(parser, "lr", "the learning rate", type=float)
@@ -92,6 +104,7 @@ def run(options: argparse.Namespace) -> None:
     settings["threads"] = set_threads(threads)
     splits = load_dataset(settings["dataset"], settings["root"])
     model = build_model(settings, splits["train"], shows_progress())
+    _take_experts(model, settings["start"]["begin_with"])
     folder.write_settings(settings)
     try:
         _train_and_test(folder, settings, splits, model)
@@ -100,6 +113,16 @@ def run(options: argparse.Namespace) -> None:
         command = shlex.join([*words, "--resume"])
         print(f"kblrn train: interrupted, resume with: {command}", file=sys.stderr)
         raise SystemExit(130) from None
+
+
+def _take_experts(model: KBLRN, other_run: str | None) -> None:
+    if other_run is None:
+        return
+    other, _, _ = load_run(other_run)
+    try:
+        model.take_experts(other)
+    except ValueError as error:
+        raise DataError(f"cannot begin with {other_run}: {error}") from None
 
 
 def _open_run(options: argparse.Namespace) -> tuple[Run, Settings]:

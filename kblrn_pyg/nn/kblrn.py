@@ -17,6 +17,7 @@ from kblrn_pyg.nn.latent import LatentExpert
 from kblrn_pyg.nn.numerical import NumericalExpert
 from kblrn_pyg.nn.objective import batch_loss, exact_loss, sampled_loss
 from kblrn_pyg.nn.relational import RelationalExpert
+from kblrn_pyg.nn.transfer import take_experts
 from kblrn_pyg.rules import PathFeatures, RuleSet, mine_rules
 
 if TYPE_CHECKING:
@@ -219,6 +220,29 @@ class KBLRN(Module):
         for expert in (self.latent, self.relational, self.numerical):
             if expert is not None:
                 expert.reset_parameters()
+
+    def take_experts(self, other: "KBLRN") -> None:
+        r"""Takes over the weights of the experts that another model has, too.
+
+        A good beginning: embeddings that learn beside rules from the first
+        step leave to them what rules can do, and embeddings that have learned
+        alone do not.
+
+        .. code-block:: python
+
+            alone = KBLRN.from_data(data, "l", 100)
+            fit(alone, data)
+            model = KBLRN.from_data(data, "lrn", 100)
+            model.take_experts(alone)
+            fit(model, data, epochs=5, lr=0.0005, feature_lr=0.005)
+
+        Args:
+            other (KBLRN): A model of the same knowledge base, with the same
+                scorer and size, rules and numbers, as far as it has them.
+        """
+        if self._names_digest != other._names_digest:
+            raise ValueError("'other' must be of the same knowledge base")
+        take_experts(self, other)
 
     def feature_parameters(self) -> list[Parameter]:
         """Returns the parameters of the relational and the numerical expert."""
