@@ -1,6 +1,7 @@
 """The reproduction of the paper's tables, on the embedded data set."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -46,7 +47,7 @@ def test_recipe_of_the_paper_is_that_of_section_5():
         wanted = {"batch_size": 512, "lr": 0.001, "validate_every": 5}
         assert schedule.training == wanted
         assert (schedule.epochs, schedule.patience) == (100, 0)
-        assert not PAPER.begins_with_latent(experts)
+        assert PAPER.beginnings(experts) == ()
     assert PAPER.model == {"num_negatives": 500}
     assert PAPER.sizes == (100, 200)
     assert MODERN.model["num_negatives"] is None
@@ -98,20 +99,42 @@ def test_killed_campaign_goes_on_as_if_nothing_had_happened(places, monkeypatch)
 def test_experts_join_embeddings_that_learned_alone(places):
     recipe = MODERN.shortened()
     job = Job("Families", recipe, "lr", 8, scorer="distmult", seed=3)
-    assert job.first == Job("Families", recipe, "l", 8, scorer="distmult", seed=3)
-    assert job.first.first is None
-    assert Job("Families", recipe, "rn", 0).first is None
+    (first,) = job.beginnings
+    assert first == Job("Families", recipe, "l", 8, scorer="distmult", seed=3)
+    assert first.beginnings == Job("Families", recipe, "rn", 0).beginnings == ()
     assert run_job(job, places, progress=False)
-    assert is_done(job.first, places)
-    weights = torch.load(places.runs / job.first.name / "best_on_Families.pt")
+    assert is_done(first, places)
+    weights = torch.load(places.runs / first.name / "best_on_Families.pt")
     campaign = train._Campaign(job, places, places.runs / "another")
     embeddings = campaign.model.latent.scorers[0].node_emb.weight
     assert torch.equal(embeddings, weights["latent.scorers.0.node_emb.weight"])
     alone, joined = read_records(places.results)
-    assert (alone["job"]["begins_with"], alone["job"]["experts"]) == (None, "l")
-    assert joined["job"]["begins_with"] == job.first.name
+    assert (alone["job"]["begins_with"], alone["job"]["experts"]) == ([], "l")
+    assert joined["job"]["begins_with"] == [first.name]
     assert joined["job"]["lr_decay"] == MODERN.after_latent.training["lr_decay"]
     assert joined["val"]["mrr"] > alone["val"]["mrr"]
+
+
+def test_experts_that_learned_apart_are_multiplied(places):
+    recipe = MODERN.on("FB15k").shortened()
+    job = Job("Families", recipe, "lrn", 8, scorer="complex")
+    latent, features = job.beginnings
+    assert (features.experts, features.hidden_channels) == ("rn", 0)
+    assert replace(job, permuted=True).beginnings == (
+        latent,
+        replace(features, permuted=True),
+    )
+    assert run_job(job, places, progress=False)
+    campaign = train._Campaign(job, places, places.runs / job.name)
+    parts = {}
+    for one in (latent, features):
+        path = places.runs / one.name / "best_on_Families.pt"
+        parts |= torch.load(path)
+    found = torch.load(places.runs / job.name / "best_on_Families.pt")
+    assert found.keys() == parts.keys() == campaign.model.state_dict().keys()
+    assert all(torch.equal(found[name], parts[name]) for name in parts)
+    records = {one["job"]["experts"]: one for one in read_records(places.results)}
+    assert records["lrn"]["epochs"] == records["lrn"]["best_epoch"] == 0
 
 
 def test_a_folder_belongs_to_one_process(places):

@@ -63,11 +63,15 @@ class Job:
         return self.recipe.schedule_of(self.experts)
 
     @property
-    def first(self) -> "Job | None":
-        """The training whose embeddings it begins with."""
-        if not self.recipe.begins_with_latent(self.experts):
-            return None
-        return replace(self, experts="l", numerical="rbf", permuted=False)
+    def beginnings(self) -> tuple["Job", ...]:
+        """The trainings whose experts it begins with."""
+        instances = self.recipe.beginnings(self.experts)
+        return tuple(self._with_experts(experts) for experts in instances)
+
+    def _with_experts(self, experts: str) -> "Job":
+        if experts == "l":
+            return replace(self, experts="l", numerical="rbf", permuted=False)
+        return replace(self, experts=experts, hidden_channels=0, scorer="distmult")
 
     @property
     def judged(self) -> tuple[str, ...]:

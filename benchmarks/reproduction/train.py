@@ -61,7 +61,7 @@ def run_job(job: Job, places: Places, progress: bool) -> bool:
 
 def _train(job: Job, places: Places, progress: bool) -> bool:
     """Trains a model unless its folder has all of it; tells whether it could."""
-    if job.first is not None and not _train(job.first, places, progress):
+    if not all(_train(one, places, progress) for one in job.beginnings):
         return False
     folder = places.runs / job.name
     folder.mkdir(parents=True, exist_ok=True)
@@ -110,25 +110,17 @@ class _Campaign:
             permute_numbers(self.train, job.seed)
         self.rules = self._rules() if "r" in job.experts else None
         seed_all(job.seed)
-        self.model = KBLRN.from_data(
-            self.train,
-            job.experts,
-            job.hidden_channels or 1,
-            job.scorer,
-            self.rules,
-            numerical=job.numerical,
-            negatives=job.negatives,
-            **job.recipe.model,
-        )
-        if job.first is not None:
-            self._begin_with(job.first)
+        self.model = self._new_model(job)
+        for beginning in job.beginnings:
+            self._begin_with(beginning)
         self.stopping = {n: EarlyStopping(job.schedule.patience) for n in job.judged}
         self.log_path = folder / "validations.jsonl"
         self.log = self._read_log()
 
     def run(self, progress: bool) -> None:
         every = self.job.schedule.training["validate_every"]
-        for epoch in range(every, self.job.schedule.epochs + 1, every):
+        epochs = range(every, self.job.schedule.epochs + 1, every)
+        for epoch in epochs or [0]:  # experts may learn all that they know apart
             stopped = [name for name, one in self.stopping.items() if one.stopped]
             self._write_records(stopped)
             if len(stopped) == len(self.stopping):
@@ -191,16 +183,22 @@ class _Campaign:
                 self.stopping[name].update(line["epoch"], metrics["mrr"])
         return log
 
-    def _begin_with(self, first: Job) -> None:
-        """Takes over the embeddings of a model that has nothing else."""
-        path = self.places.runs / first.name / _weights_name(first.dataset)
-        other = KBLRN.from_data(
+    def _new_model(self, job: Job) -> KBLRN:
+        return KBLRN.from_data(
             self.train,
-            first.experts,
-            first.hidden_channels,
-            first.scorer,
-            **first.recipe.model,
+            job.experts,
+            job.hidden_channels or 1,
+            job.scorer,
+            self.rules,
+            numerical=job.numerical,
+            negatives=job.negatives,
+            **job.recipe.model,
         )
+
+    def _begin_with(self, beginning: Job) -> None:
+        """Takes over the experts of a model that has no others."""
+        path = self.places.runs / beginning.name / _weights_name(beginning.dataset)
+        other = self._new_model(beginning)
         other.load_state_dict(torch.load(path, weights_only=True))
         self.model.take_experts(other)
 
@@ -254,7 +252,7 @@ class _Campaign:
             "permuted": job.permuted,
             "negatives": job.negatives,
             "seed": job.seed,
-            "begins_with": None if job.first is None else job.first.name,
+            "begins_with": [beginning.name for beginning in job.beginnings],
             "patience": job.schedule.patience,
             "most_epochs": job.schedule.epochs,
             **job.recipe.model,
