@@ -119,10 +119,10 @@ PAPER = Recipe(
 )
 
 
-def _together(lr_decay: float, epochs: int, **training: Any) -> Schedule:
+def _together(lr_decay: float, epochs: int) -> Schedule:
     """All experts learn together from the beginning."""
-    usual = {"batch_size": 128, "lr": 0.001, "validate_every": 2}
-    return Schedule(usual | training | {"lr_decay": lr_decay}, epochs, patience=1)
+    training = {"batch_size": 128, "lr": 0.001, "validate_every": 2}
+    return Schedule(training | {"lr_decay": lr_decay}, epochs, patience=1)
 
 
 def _exact(**dropouts: float) -> dict[str, Any]:
