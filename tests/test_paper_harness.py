@@ -192,6 +192,15 @@ def test_sizes_are_chosen_by_validation_and_seeds_averaged():
     assert "30.6" in line  # the paper's
 
 
+def test_rows_of_one_recipe_have_no_cells_of_the_other():
+    record = record_of(100, 0, val=0.8, test=0.8)
+    record["job"] |= {"dataset": "FB15k", "recipe": "modern", "experts": "l"}
+    record["job"] |= {"scorer": "complex"}
+    for name, count in (("KBl", 1), ("ComplEx", 0)):
+        (row,) = [row for row in TABLES["benchmarks"].rows if row.name == name]
+        assert len(chosen([record], "FB15k", row, "modern")) == count
+
+
 def test_report_names_what_is_below_the_paper(tmp_path):
     (tmp_path / "results").mkdir()
     for seed, test in enumerate((0.27, 0.28)):

@@ -119,10 +119,11 @@ PAPER = Recipe(
 )
 
 
-def _together(lr_decay: float, epochs: int) -> Schedule:
-    """All experts learn together from the beginning."""
+def _together(lr_decay: float, epochs: int) -> dict[str, Any]:
+    """All experts learn together from the beginning, and by one schedule."""
     training = {"batch_size": 128, "lr": 0.001, "validate_every": 2}
-    return Schedule(training | {"lr_decay": lr_decay}, epochs, patience=1)
+    schedule = Schedule(training | {"lr_decay": lr_decay}, epochs, patience=1)
+    return {"schedule": schedule, "without_latent": None, "after_latent": None}
 
 
 def _exact(**dropouts: float) -> dict[str, Any]:
@@ -181,17 +182,13 @@ MODERN = Recipe(
             "scorers": ("complex",),
             "sizes": (200,),
             "model": _exact(dropout=0.5),
-            "schedule": _together(lr_decay=0.9, epochs=24),
-            "without_latent": None,
-            "after_latent": None,
+            **_together(lr_decay=0.9, epochs=24),
         },
         "WN18": {
             "scorers": ("complex",),
             "sizes": (100,),
             "model": _exact(dropout=0.3),
-            "schedule": _together(lr_decay=0.9, epochs=12),
-            "without_latent": None,
-            "after_latent": None,
+            **_together(lr_decay=0.9, epochs=12),
         },
     },
 )

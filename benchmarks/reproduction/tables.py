@@ -33,6 +33,8 @@ class Row:
         Args:
             recipe (Recipe): How they are trained.
         """
+        if recipe.name not in self.recipes:
+            return
         usual = {
             "experts": self.experts,
             "numerical": "rbf",
@@ -170,8 +172,6 @@ def jobs_of(
         for seed in seeds or (0, 1, 2):
             for row in table.rows:
                 if instances is not None and row.experts not in instances:
-                    continue
-                if recipe.name not in row.recipes:
                     continue
                 planned = seeds or _seeds(dataset, row)
                 if seed not in planned:
