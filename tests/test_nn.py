@@ -415,6 +415,14 @@ def test_experts_that_mean_something_else(data, experts, settings, message):
     assert all(map(torch.equal, before, model.parameters()))
 
 
+def test_experts_of_as_many_other_rules(data):
+    model, other = make(data, "r"), make(data, "r")
+    model.take_experts(other)
+    other.relational.features.rules.steps[0, 0] += 1
+    with pytest.raises(ValueError, match="its relational expert is different"):
+        model.take_experts(other)
+
+
 def test_experts_of_another_knowledge_base(data):
     with pytest.raises(ValueError, match=r"must have one of the experts l \(got n\)"):
         make(data, "l").take_experts(make(data, "n"))
