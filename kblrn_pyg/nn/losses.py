@@ -57,7 +57,8 @@ class ExactCrossEntropy(torch.autograd.Function):
 class SampledCrossEntropy(torch.autograd.Function):
     r"""The mean of :math:`\log \sum_{c \in E} \exp s_c - s_t` over queries.
 
-    All three experts are scored, and all gradients collected, on the way forward.
+    All three experts are scored, and the gradients of scores, rules and numbers
+    collected, on the way forward.
     """
 
     @staticmethod
@@ -118,8 +119,9 @@ class SampledCrossEntropy(torch.autograd.Function):
             from_tail,
             tuple(weights[1:]),
         )
+        ctx.comparison = comparison
         ctx.save_for_backward(
-            *comparison.gradients(score),
+            torch.from_numpy(score),
             torch.from_numpy(by_path),
             torch.from_numpy(by_number),
         )
@@ -128,11 +130,11 @@ class SampledCrossEntropy(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-        by_query, by_table, by_path, by_number = ctx.saved_tensors
+        by_score, by_path, by_number = ctx.saved_tensors
         numbers = (grad * by_number).to(grad.dtype)
+        # Scores are scaled, because the table may be much larger.
         return (
-            grad * by_query,
-            grad * by_table,
+            *ctx.comparison.gradients((grad * by_score).numpy()),
             (grad * by_path).to(grad.dtype),
             *numbers.unbind(),
             *[None] * 8,

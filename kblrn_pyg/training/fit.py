@@ -30,6 +30,7 @@ from kblrn_pyg.training.process import (
     Process,
     derive_seed,
     get_rng_states,
+    keep_freed_memory,
     own_random_numbers,
     seed_all,
     set_rng_states,
@@ -134,6 +135,7 @@ def fit(
     plan = _Plan(
         epochs, batch_size, lr, lr_decay, feature_lr, validate_every, patience, seed
     )
+    keep_freed_memory()
     training = _Training(model, train, val, filter_with, plan, run)
     with own_random_numbers(), InterruptGuard(enabled=run is not None) as guard:
         try:

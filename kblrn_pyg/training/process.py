@@ -4,6 +4,7 @@ Ranks, threads, random numbers and signals are dealt with here and nowhere else,
 so that training over several processes needs changes in this file alone.
 """
 
+import ctypes
 import os
 import random
 import signal
@@ -18,6 +19,9 @@ import numpy as np
 import torch
 
 from kblrn_pyg.kernels.threads import limit_threads
+
+# The names of glibc's malloc.h for what mallopt sets.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 
 
 class Interrupted(KeyboardInterrupt):
@@ -53,6 +57,20 @@ class Process:
     def is_main(self) -> bool:
         """Whether this process is the one that saves, logs and shows."""
         return self.rank == 0
+
+
+def keep_freed_memory() -> None:
+    """Keeps up to half a gigabyte of freed memory for the next step of training.
+
+    The allocator of Linux gives large arrays back at once, and the next step gets
+    them anew, page by page: a fifth of the time of small models.
+    """
+    mallopt = (
+        getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
+    )
+    if mallopt is not None:
+        mallopt(_MMAP_THRESHOLD, 32 * 2**20)
+        mallopt(_TRIM_THRESHOLD, 512 * 2**20)
 
 
 def set_threads(num_threads: int | None) -> int:
