@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from reproduction import layout, report, train
+from reproduction.cardinality import asks_for_one
 from reproduction.cells import chosen, mean_of
 from reproduction.job import Job, trained_on
 from reproduction.markdown import figure
@@ -15,10 +16,13 @@ from reproduction.records import Places, read_records
 from reproduction.tables import TABLES, Row, jobs_of
 from reproduction.train import is_done, permute_numbers, run_job
 
+from kblrn_pyg.data import flat_triples
 from kblrn_pyg.datasets import Families
+from kblrn_pyg.evaluation import RankTable
 from kblrn_pyg.training import fit
 
 SHORT = PAPER.shortened()
+LABELS = "edge_label_index"
 
 
 @pytest.fixture
@@ -68,8 +72,36 @@ def test_record_tells_what_was_done(places):
     assert 0.05 < overall["mrr"] < 1
     assert record["heaviest_rules"][0]["weight"] > 0
     assert set(record["versions"]) >= {"torch", "kblrn_pyg"}
-    by_answers = record["test"]["by_answers"]
-    assert sum(part["count"] for part in by_answers.values()) == overall["count"]
+    for kind in ("by_answers", "by_cardinality"):
+        parts = record["test"][kind]
+        assert sum(part["count"] for part in parts.values()) == overall["count"]
+    assert record["test"]["by_answers"] != record["test"]["by_cardinality"]
+
+
+def test_what_a_relation_has_one_of():
+    splits = {name: Families(split=name)[0] for name in ("train", "val", "test")}
+    head, rel, tail = (
+        column.repeat(2) for column in flat_triples(splits["test"], LABELS)
+    )
+    names = [name for _, name, _ in splits["train"].edge_types]
+    side, blank = np.repeat([0, 1], len(rel) // 2), np.ones(len(rel))
+    table = RankTable(names, rel, side, head, tail, blank, blank, blank)
+    found = asks_for_one(table, splits["train"], [splits["val"], splits["test"]])
+
+    heads, tails = {}, {}
+    for name, split in splits.items():
+        key = "edge_index" if name == "train" else LABELS
+        for h, r, t in zip(*(column.tolist() for column in flat_triples(split, key))):
+            heads.setdefault(r, {}).setdefault(t, set()).add(h)
+            tails.setdefault(r, {}).setdefault(h, set()).add(t)
+    for side, answers in enumerate((heads, tails)):
+        for row in np.flatnonzero(table.side == side):
+            sizes = [len(some) for some in answers[table.relation[row]].values()]
+            assert found[row] == (np.mean(sizes) < 1.5)
+    found = {(names[r], s): one for r, s, one in zip(table.relation, table.side, found)}
+    assert found["spouse", 0]
+    assert found["born_in", 1]  # a tail: one is born in one place
+    assert not found["born_in", 0]
 
 
 def test_killed_campaign_goes_on_as_if_nothing_had_happened(places, monkeypatch):
@@ -205,13 +237,15 @@ def test_report_names_what_is_below_the_paper(tmp_path):
     (tmp_path / "results").mkdir()
     for seed, test in enumerate((0.27, 0.28)):
         path = tmp_path / "results" / f"{seed}.json"
-        path.write_text(json.dumps(record_of(100, seed, 0.3, test)))
+        record = record_of(100, seed, 0.3, test) | {"usa": {"mrr": 0.5}}
+        path.write_text(json.dumps(record))
     readme = tmp_path / "README.md"
     readme.write_text(f"before\n{report._BEGIN}\nold\n{report._END}\nafter\n")
     (tmp_path / "benchmarks").mkdir()
     report.write_report(tmp_path, tmp_path / "results")
     text = (tmp_path / "benchmarks" / "RESULTS.md").read_text()
     assert "- FB15k-237, KBlr: MRR 27.5 ±0.7, 3.1 points below the paper's 30.6" in text
+    assert "- (USA, contains, ?), KBlr: MRR 50.0 ±0.0, 16.8 points below" in text
     assert "old" not in readme.read_text()
     assert readme.read_text().startswith("before\n")
     assert readme.read_text().endswith("after\n")

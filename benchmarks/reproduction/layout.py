@@ -101,11 +101,21 @@ def table_text(
         if name == "features":
             parts.append(_features(table, dataset, records))
             continue
-        lines = list(_LINES.get(name, _grid_lines)(name, table, dataset))
+        lines = list(table_lines(name, dataset))
         parts.append(beside(lines, table.metrics, records, table.recipes))
         if any("test-I" in record for record in records if _is_on(record, dataset)):
             parts.append(_parts_of_test(table, dataset, records))
     return "\n".join(parts)
+
+
+def table_lines(name: str, dataset: str) -> Iterator[Line]:
+    r"""Returns the lines of a table.
+
+    Args:
+        name (str): The table, one of figures.
+        dataset (str): The data set.
+    """
+    return _LINES.get(name, _grid_lines)(name, TABLES[name], dataset)
 
 
 def _is_on(record: Record, dataset: str) -> bool:
@@ -143,7 +153,8 @@ def _cardinality_lines(name: str, table: Table, dataset: str) -> Iterator[Line]:
         for row in table.rows:
 
             def pick(record: Record, metric: str, kind: str = kind) -> float | None:
-                return record["test"]["by_answers"].get(kind, {}).get(metric)
+                parts = record["test"].get("by_cardinality", {})
+                return parts.get(kind, {}).get(metric)
 
             theirs = paper_row(name, kind.upper(), row.name)
             yield Line(f"{kind.upper()}, {row.name}", theirs, dataset, row, pick)

@@ -17,6 +17,7 @@ from kblrn_pyg.datasets import load_dataset
 from kblrn_pyg.evaluation import RankTable, Report, evaluate
 from kblrn_pyg.rules import PAPER, RuleSet, mine_rules, read_rules
 from kblrn_pyg.training import EarlyStopping, Run, fit, seed_all, set_threads
+from reproduction.cardinality import asks_for_one
 from reproduction.contributions import heaviest_rules
 from reproduction.job import Job
 from reproduction.records import (
@@ -261,7 +262,7 @@ class _Campaign:
 
     def _test(self, dataset: str) -> dict[str, Any]:
         table = self._rank(dataset, "test")
-        found = {"test": self._report(table)}
+        found = {"test": self._report(dataset, table)}
         for part in ("test-I", "test-II"):
             if part in self.splits[dataset]:
                 found[part] = self._rank_part(dataset, part)
@@ -273,9 +274,15 @@ class _Campaign:
             found["usa"] = usa_figures(self.model, splits, answers)
         return found
 
-    def _report(self, table: RankTable) -> dict[str, Any]:
+    def _report(self, dataset: str, table: RankTable) -> dict[str, Any]:
         """All figures, but only of the relations that numbers could help."""
         report = Report.of(table).to_json()
+        others = [self.splits[dataset][split] for split in ("val", "test")]
+        has_one = asks_for_one(table, self.train, others)
+        report["by_cardinality"] = {
+            "one": table.metrics(has_one).to_dict(),
+            "many": table.metrics(~has_one).to_dict(),
+        }
         has_numbers = numerical_features(self.train).ptr.diff() > 0
         wanted = {table.relations[i] for i in has_numbers.nonzero().flatten().tolist()}
         report["by_relation"] = {
