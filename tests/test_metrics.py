@@ -10,12 +10,14 @@ import torch
 from test_evaluation import constant_model
 from test_mining import as_kb
 
+from kblrn_pyg import KBLRN
 from kblrn_pyg.evaluation import (
     Metrics,
     auc_pr,
     query_auc,
 )
 from kblrn_pyg.evaluation.ranks import HEAD
+from kblrn_pyg.rules import RuleSet
 
 
 def test_metrics_by_hand():
@@ -102,6 +104,22 @@ def test_query_auc_asks_for_heads_too():
     result = query_auc(model, kb, 0, tail=2, answers=[1])
     assert (result.auc_pr, result.metrics.mr) == (pytest.approx(1 / 3), 3)
     assert model.calls == [[(HEAD, 0, 2)]]
+
+
+@pytest.mark.parametrize("side", ["head", "tail"])
+def test_query_auc_does_not_take_a_fact_as_evidence_for_itself(side):
+    loop = (1, 1, 1)
+    facts = [(0, 0, 1), (1, 0, 2)] if side == "tail" else [(1, 0, 0), (2, 0, 1)]
+    step = [0, 2] if side == "tail" else [2, 0]  # ends, or begins, with the loop
+    rules = RuleSet.build(["r0", "r1"], head=[0], steps=[step])
+    model = KBLRN.from_data(as_kb([*facts, loop], 3, 2), "r", rules=rules)
+    with torch.no_grad():
+        model.relational.weight.fill_(5.0)
+    given = {"head" if side == "tail" else "tail": facts[0][0 if side == "tail" else 2]}
+    result = query_auc(model, as_kb([*facts, loop], 3, 2), 0, answers=[1], **given)
+    # Without the fact, nothing tells entity 1 from the two others.
+    assert result.metrics.mr == 2
+    assert result.auc_pr == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize(

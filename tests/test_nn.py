@@ -337,6 +337,25 @@ def test_own_evidence_does_not_count():
     torch.testing.assert_close(loss, uniform)
 
 
+def test_own_evidence_is_what_a_fact_adds_to_its_own_score(data):
+    model = make(data, "r").double()
+    rules, every = model.relational.features.rules, every_triple(model)
+    facts = set(zip(*(ids.tolist() for ids in known(data))))
+    own = model.own_evidence(*every)
+    assert own.any()
+    for triple, found in zip(every.t().tolist(), own.tolist()):
+        if tuple(triple) not in facts:
+            assert found == 0
+    for triple in sorted(facts):
+        rest = as_kb(sorted(facts - {triple}), model.num_nodes, model.num_relations)
+        without = KBLRN.from_data(rest, "r", rules=rules).double()
+        without.load_state_dict(model.state_dict())
+        index = torch.tensor(triple)[:, None]
+        expected = model(*index) - without(*index)
+        torch.testing.assert_close(model.own_evidence(*index), expected)
+    assert not make(data, "ln").own_evidence(*every).any()
+
+
 def test_other_inputs():
     typed = HeteroData()
     typed["person"].num_nodes, typed["town"].num_nodes = 3, 2

@@ -237,7 +237,7 @@ def test_report_names_what_is_below_the_paper(tmp_path):
     (tmp_path / "results").mkdir()
     for seed, test in enumerate((0.27, 0.28)):
         path = tmp_path / "results" / f"{seed}.json"
-        record = record_of(100, seed, 0.3, test) | {"usa": {"mrr": 0.5}}
+        record = record_of(100, seed, 0.3, test) | {"usa_contains": {"mrr": 0.5}}
         path.write_text(json.dumps(record))
     readme = tmp_path / "README.md"
     readme.write_text(f"before\n{report._BEGIN}\nold\n{report._END}\nafter\n")

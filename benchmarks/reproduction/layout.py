@@ -163,7 +163,13 @@ def _cardinality_lines(name: str, table: Table, dataset: str) -> Iterator[Line]:
 def _usa_lines(name: str, table: Table, dataset: str) -> Iterator[Line]:
     for row in table.rows:
         theirs = paper_row(name, dataset, row.name)
-        yield Line(row.name, theirs, dataset, row, lambda r, m: r.get("usa", {}).get(m))
+        yield Line(
+            row.name,
+            theirs,
+            dataset,
+            row,
+            lambda r, m: r.get("usa_contains", {}).get(m),
+        )
 
 
 _LINES = {

@@ -271,7 +271,7 @@ class _Campaign:
         if dataset == "FB15k-237":
             splits = self.splits[dataset]
             answers = usa_answers(splits, self.places.root)
-            found["usa"] = usa_figures(self.model, splits, answers)
+            found["usa_contains"] = usa_figures(self.model, splits, answers)
         return found
 
     def _report(self, dataset: str, table: RankTable) -> dict[str, Any]:

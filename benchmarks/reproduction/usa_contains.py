@@ -277,9 +277,9 @@ def usa_figures(
     The area under the precision-recall curve is over all entities as
     candidates. MR and MRR are over all answers, those of the training triples
     among them, each ranked among the entities that are no answers; a tie
-    counts half. The paper does not say which completions its MR and MRR
-    average over, nor whether completions of the training triples count for
-    any of the three figures.
+    counts half. No training triple counts as evidence for itself. The paper
+    does not say which completions its MR and MRR average over, nor whether
+    completions of the training triples count for any of the three figures.
 
     Args:
         model (KBLRN): The model.

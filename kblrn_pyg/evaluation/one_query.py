@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data import Vocabulary
 from kblrn_pyg.evaluation.metrics import Metrics, auc_pr
 from kblrn_pyg.evaluation.queries import Queries, relation_names, score_all
 from kblrn_pyg.evaluation.ranks import HEAD, TAIL, Ids, relation_ids
-from kblrn_pyg.evaluation.scorer import Scorer, check_model, evaluating
+from kblrn_pyg.evaluation.scorer import Scorer, check_model, device_of, evaluating
 from kblrn_pyg.kernels.ranking import rank_answers
 
 
@@ -39,7 +40,9 @@ def query_auc(
 ) -> QueryResult:
     r"""Compares the answers to one query with a complete list of them.
 
-    All answers count, those that are known from training, too.
+    All answers count, those that are known from training, too. These are scored
+    as in training, where no fact is evidence for itself: by a self-loop of the
+    head it could be.
 
     Args:
         model (KBLRN): The model.
@@ -74,6 +77,7 @@ def query_auc(
     )
     with evaluating(model):
         scores = score_all(model, queries, slice(0, 1))
+        scores[0, true] -= _own_evidence(model, queries)
     row = np.zeros(len(true), np.int64)
     found = rank_answers(scores, row, true, queries.known_ptr, queries.known)
     is_answer = np.zeros(model.num_nodes, np.bool_)
@@ -82,6 +86,20 @@ def query_auc(
         auc_pr(scores[0], is_answer),
         Metrics.of(1 + found.better + found.ties / 2, found.num_candidates),
     )
+
+
+def _own_evidence(model: Scorer, queries: Queries) -> np.ndarray | float:
+    """Returns the part of its score that each answer gives itself."""
+    own_evidence = getattr(model, "own_evidence", None)
+    if own_evidence is None:
+        return 0.0
+    answers = torch.from_numpy(queries.known).to(device_of(model))
+    given, rel = (
+        torch.from_numpy(column).to(answers.device).expand_as(answers)
+        for column in (queries.given, queries.rel)
+    )
+    ends = (answers, given) if queries.side == HEAD else (given, answers)
+    return own_evidence(ends[0], rel, ends[1]).cpu().numpy()
 
 
 def _entity_ids(data: HeteroData, entities: Sequence[int | str]) -> Ids:

@@ -310,6 +310,23 @@ class KBLRN(Module):
                 scores = expert.add_to(scores, from_tail, entity, rel_type)
         return scores
 
+    def own_evidence(
+        self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
+    ) -> Tensor:
+        r"""Returns the part of each score that a fact gives itself.
+
+        It is zero for all that is no known fact. The loss leaves it out, so that
+        the score of a fact without it is what was learned.
+
+        Args:
+            head_index (torch.Tensor): The head indices.
+            rel_type (torch.Tensor): The relation types.
+            tail_index (torch.Tensor): The tail indices.
+        """
+        if self.relational is None:
+            return next(self.parameters()).new_zeros(head_index.shape)
+        return self.relational.own_evidence(head_index, rel_type, tail_index)
+
     def loss(
         self,
         head_index: Tensor | HeteroData,
