@@ -10,8 +10,9 @@ demo: $(VENV)/.installed
 	$(BIN)/kblrn demo
 	$(BIN)/python viz/rbf_hist.py --relation spouse --relation parent_of --relation capital_of --out out/rbf_hist.png
 
+# A file of tests stays with one of the two processes, which sets it up once.
 test: $(VENV)/.installed
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadfile
 
 # The pictures of the README, from the embedded data set.
 PICTURED := "Adea Hazelwright" grandparent_of "Selen Frostshaw"
