@@ -20,7 +20,9 @@ class LatentExpert(Module):
         \log f_{(r, L)}(h, r, t) = (\mathbf{e}_h * \mathbf{e}_t) \cdot
         \mathbf{w}^r
 
-    Several scorers at once add up, each with embeddings of its own.
+    Several scorers at once add up, each with embeddings of its own. PyG's TransE
+    measures distances between embeddings of length one, which hardly exceed two:
+    its softmax stays flat, and it learns less here than with its own loss.
 
     Args:
         num_nodes (int): The number of entities.

@@ -76,7 +76,8 @@ def predict_tails(
         {\sum_{t' \in \mathcal{E}} \exp s(h, r, t')}
 
     where :math:`s` is the score. Leaving known answers out of the list does
-    not change it.
+    not change it. The score of a known fact at an entity with a self-loop has a
+    part that was not learned; see :meth:`KBLRN.own_evidence`.
 
     Args:
         model (KBLRN): The model, made by :meth:`KBLRN.from_data`.
