@@ -63,7 +63,7 @@ def keep_freed_memory() -> None:
     """Keeps up to half a gigabyte of freed memory for the next step of training.
 
     The allocator of Linux gives large arrays back at once, and the next step gets
-    them anew, page by page: a fifth of the time of small models.
+    them anew, page by page, which is about a tenth of the time of training.
     """
     mallopt = (
         getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
