@@ -21,8 +21,8 @@ class LatentExpert(Module):
         \mathbf{w}^r
 
     Several scorers at once add up, each with embeddings of its own. PyG's TransE
-    measures distances between embeddings of length one, which hardly exceed two:
-    its softmax stays flat, and it learns less here than with its own loss.
+    measures distances between embeddings of length one, which hardly exceed two,
+    so that its softmax stays flat.
 
     Args:
         num_nodes (int): The number of entities.
