@@ -157,10 +157,7 @@ def batch_loss(model: "KBLRN", batch: HeteroData) -> Tensor:
     """The loss of a batch of PyG's link loaders, over what it holds."""
     triples = batch_triples(batch)
     head, rel_type, tail = triples[:3]
-    scores = model(head, rel_type, tail)
-    if model.relational is not None:
-        own = model.relational.own_evidence(head, rel_type, tail)
-        scores = scores - own
+    scores = model(head, rel_type, tail) - model.own_evidence(head, rel_type, tail)
     if triples.negative_index is not None:
         shape = triples.negative_index.shape
         others = model(
