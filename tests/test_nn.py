@@ -14,6 +14,7 @@ from torch_geometric.nn.kge import ComplEx, DistMult, RotatE, TransE
 from kblrn_pyg import KBLRN
 from kblrn_pyg.data import flat_triples, read_kb
 from kblrn_pyg.kernels.dropping import drop
+from kblrn_pyg.loader.link import LabelledTriples
 from kblrn_pyg.nn import INSTANCES, RESCAL, objective, products
 from kblrn_pyg.nn.dropout import drop_entries
 from kblrn_pyg.rules import PathFeatures, RuleSet, mine_rules
@@ -335,6 +336,17 @@ def test_own_evidence_does_not_count():
         torch.tensor([0]), torch.tensor([0]), torch.tensor([1]), side="tail"
     )
     torch.testing.assert_close(loss, uniform)
+
+
+def test_own_evidence_does_not_count_in_batches_of_pyg(monkeypatch):
+    kb = as_kb([(0, 0, 1), (1, 1, 1)], 3, 2)
+    rules = RuleSet.build(["r0", "r1"], head=[0], steps=[[0, 2]])
+    model = KBLRN.from_data(kb, "r", rules=rules)
+    with torch.no_grad():
+        model.relational.weight.fill_(5.0)
+    triples = LabelledTriples(*torch.tensor([[0], [0], [1]]), None, None)
+    monkeypatch.setattr(objective, "batch_triples", lambda batch: triples)
+    torch.testing.assert_close(model.loss(kb), torch.log(torch.tensor(2.0)))
 
 
 def test_own_evidence_is_what_a_fact_adds_to_its_own_score(data):
