@@ -23,7 +23,7 @@ from kblrn_pyg.plotting.fitting import fit
 from kblrn_pyg.rules import RuleSet, mine_rules
 
 SCORERS = [
-    *("distmult", "complex", "transe", "rotate", "rescal"),
+    *("distmult", "complex", "transe", "unit-transe", "rotate", "rescal"),
     ["distmult", "transe", "rotate"],
 ]
 KINDS = [(e, s) for e in INSTANCES for s in (SCORERS if "l" in e else SCORERS[:1])]

@@ -15,12 +15,12 @@ from kblrn_pyg import KBLRN
 from kblrn_pyg.data import flat_triples, read_kb
 from kblrn_pyg.kernels.dropping import drop
 from kblrn_pyg.loader.link import LabelledTriples
-from kblrn_pyg.nn import INSTANCES, RESCAL, objective, products
+from kblrn_pyg.nn import INSTANCES, RESCAL, FreeTransE, objective, products
 from kblrn_pyg.nn.dropout import drop_entries
 from kblrn_pyg.rules import PathFeatures, RuleSet, mine_rules
 
 SCORERS = [
-    *("distmult", "complex", "transe", "rotate", "rescal"),
+    *("distmult", "complex", "transe", "unit-transe", "rotate", "rescal"),
     ["distmult", "transe", "complex"],
 ]
 
@@ -68,8 +68,10 @@ def test_scores_agree(data, experts, scorer):
     torch.testing.assert_close(single, heads, rtol=1e-7, atol=1e-7)
 
 
-@pytest.mark.parametrize("kind", [DistMult, ComplEx, TransE, RotatE, RESCAL])
-def test_latent_scores_are_those_of_pyg(data, kind):
+@pytest.mark.parametrize(
+    "kind", [DistMult, ComplEx, TransE, FreeTransE, RotatE, RESCAL]
+)
+def test_latent_scores_are_those_of_the_scorer(data, kind):
     num_nodes, num_relations = data["entity"].num_nodes, len(data.edge_types)
     scorer = kind(num_nodes, num_relations, 5)
     model = KBLRN.from_data(data, "l", 5, scorer=scorer)
@@ -91,6 +93,25 @@ def test_rescal_is_bilinear_and_learns_by_its_own_loss():
         assert score == pytest.approx((rows[0] @ matrix @ rows[1]).item(), abs=1e-6)
     model.loss(head, rel, tail).backward()
     assert model.rel_emb.weight.grad.abs().sum() > 0
+
+
+def test_transe_has_embeddings_of_any_length():
+    torch.manual_seed(0)
+    model = FreeTransE(6, 2, 3)
+    torch.nn.init.uniform_(model.node_emb.weight, -5, 5)
+    head, rel, tail = torch.tensor([0, 4, 5]), torch.tensor([1, 0, 1]), torch.arange(3)
+    rows, moves = model.node_emb.weight, model.rel_emb.weight
+    for i, score in enumerate(model(head, rel, tail).tolist()):
+        apart = rows[head[i]] + moves[rel[i]] - rows[tail[i]]
+        assert score == pytest.approx(-float(apart.abs().sum()), abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", [TransE, FreeTransE])
+def test_a_scorer_is_made_again_by_its_name(data, kind):
+    scorer = kind(data["entity"].num_nodes, len(data.edge_types), 5)
+    model = KBLRN.from_data(data, "l", 5, scorer=scorer)
+    again = KBLRN.from_data(data, "l", 5, scorer=model.config["scorer"])
+    assert [type(one) for one in again.latent.scorers] == [kind]
 
 
 def test_relational_and_numerical_scores_follow_the_formulas(data):
@@ -152,7 +173,7 @@ def test_exact_loss_is_the_cross_entropy_over_all_entities(data, experts):
 
 @pytest.mark.parametrize("negatives", ["triple", "shared"])
 @pytest.mark.parametrize(
-    "scorer", ["distmult", ["complex", "distmult"], "transe"], ids=str
+    "scorer", ["distmult", ["complex", "distmult"], "transe", "unit-transe"], ids=str
 )
 @pytest.mark.parametrize("experts", INSTANCES)
 def test_fused_loss_equals_the_plain_one(data, experts, scorer, negatives, monkeypatch):

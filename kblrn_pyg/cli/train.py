@@ -16,7 +16,7 @@ from kblrn_pyg.cli.table import format_table
 from kblrn_pyg.data import DataError
 from kblrn_pyg.datasets import DATASETS, load_dataset
 from kblrn_pyg.evaluation import evaluate
-from kblrn_pyg.nn import INSTANCES, KBLRN
+from kblrn_pyg.nn import INSTANCES, KBLRN, SCORERS
 from kblrn_pyg.runs import GROUPS, Settings, Splits, build_model, other_answers
 from kblrn_pyg.training import FitResult, Run, fit, set_threads
 
@@ -52,7 +52,7 @@ def _add_model_arguments(parser: argparse.ArgumentParser) -> None:
     _add(
         parser,
         "scorer",
-        "the latent scorer: distmult, complex, transe, rotate, rescal, or several",
+        f"the latent scorer: {', '.join(SCORERS)}, or several",
         type=lambda text: text.lower().split(","),
         metavar="NAME[,NAME]",
     )

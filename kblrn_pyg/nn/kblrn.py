@@ -17,6 +17,7 @@ from kblrn_pyg.nn.latent import LatentExpert
 from kblrn_pyg.nn.numerical import NumericalExpert
 from kblrn_pyg.nn.objective import batch_loss, exact_loss, sampled_loss
 from kblrn_pyg.nn.relational import RelationalExpert
+from kblrn_pyg.nn.scorers import scorer_name
 from kblrn_pyg.nn.transfer import take_experts
 from kblrn_pyg.rules import PathFeatures, RuleSet, mine_rules
 
@@ -187,7 +188,7 @@ class KBLRN(Module):
         model.config = {
             "experts": experts,
             "hidden_channels": hidden_channels,
-            "scorer": [s if isinstance(s, str) else type(s).__name__ for s in scorers],
+            "scorer": [scorer_name(one) for one in scorers],
             "numerical": numerical,
             "learn_rbf": learn_rbf,
             "threshold": threshold,

@@ -20,18 +20,17 @@ class LatentExpert(Module):
         \log f_{(r, L)}(h, r, t) = (\mathbf{e}_h * \mathbf{e}_t) \cdot
         \mathbf{w}^r
 
-    Several scorers at once add up, each with embeddings of its own. PyG's TransE
-    measures distances between embeddings of length one, which hardly exceed two,
-    so that its softmax stays flat.
+    Several scorers at once add up, each with embeddings of its own.
 
     Args:
         num_nodes (int): The number of entities.
         num_relations (int): The number of relations.
         hidden_channels (int): The embedding size.
         scorer (str or KGEModel or list, optional): :obj:`"distmult"`,
-            :obj:`"complex"`, :obj:`"transe"`, :obj:`"rotate"` or
-            :obj:`"rescal"`, one of PyG's models of these names or a
-            :class:`RESCAL`, or several of them.
+            :obj:`"complex"` or :obj:`"rotate"` of PyG, :obj:`"transe"`
+            (:class:`FreeTransE`), :obj:`"unit-transe"` (PyG's, whose
+            embeddings have length one) or :obj:`"rescal"` (:class:`RESCAL`),
+            an object of one of these classes, or several of them.
             (default: :obj:`"distmult"`)
         dropout (float, optional): The part of a query's entries that training
             sets to zero. (default: :obj:`0.0`)

@@ -1,4 +1,4 @@
-r"""PyG's knowledge graph scorers in the form that all-candidate scoring needs.
+r"""Knowledge graph scorers in the form that all-candidate scoring needs.
 
 Every scorer compares a *query*, made of the known entity and the relation,
 with a *table* that has a row for every candidate: by their dot product
@@ -14,6 +14,7 @@ from torch_geometric.nn.kge import ComplEx, DistMult, KGEModel, RotatE, TransE
 
 from kblrn_pyg.nn.products import ProductWithAll
 from kblrn_pyg.nn.rescal import RESCAL
+from kblrn_pyg.nn.transe import FreeTransE
 
 # What is done to the embeddings of entities.
 Drop = Callable[[Tensor], Tensor]
@@ -21,10 +22,19 @@ Drop = Callable[[Tensor], Tensor]
 SCORERS: dict[str, type[KGEModel]] = {
     "distmult": DistMult,
     "complex": ComplEx,
-    "transe": TransE,
+    "transe": FreeTransE,
+    "unit-transe": TransE,
     "rotate": RotatE,
     "rescal": RESCAL,
 }
+_NAMES = {kind: name for name, kind in SCORERS.items()}
+
+
+def scorer_name(scorer: str | KGEModel) -> str:
+    """Returns the name by which :meth:`make_scorer` makes a scorer like this."""
+    if isinstance(scorer, str):
+        return scorer.lower()
+    return _NAMES.get(type(scorer), type(scorer).__name__)
 
 
 def make_scorer(
@@ -36,8 +46,8 @@ def make_scorer(
             known = ", ".join(SCORERS)
             raise ValueError(f"'scorer' must be one of {known} (got {scorer!r})")
         return SCORERS[scorer.lower()](num_nodes, num_relations, hidden_channels)
-    if type(scorer) not in SCORERS.values():
-        known = ", ".join(kind.__name__ for kind in SCORERS.values())
+    if type(scorer) not in _NAMES:
+        known = ", ".join(kind.__name__ for kind in _NAMES)
         name = type(scorer).__name__
         raise ValueError(f"'scorer' must be one of {known} (got {name})")
     if (scorer.num_nodes, scorer.num_relations) != (num_nodes, num_relations):
@@ -63,7 +73,7 @@ def table(scorer: KGEModel, drop: Drop) -> Tensor:
     """Returns one row for every candidate."""
     rows = drop(scorer.node_emb.weight)
     if isinstance(scorer, TransE):
-        return F.normalize(rows, p=scorer.p_norm, dim=-1)
+        return _point(scorer, rows)
     if isinstance(scorer, ComplEx | RotatE):
         return torch.cat([rows, drop(scorer.node_emb_im.weight)], dim=-1)
     return rows
@@ -78,7 +88,7 @@ def tail_query(
         return scorer.product(head, rel_type)
     rel = scorer.rel_emb(rel_type)
     if isinstance(scorer, TransE):
-        return F.normalize(head, p=scorer.p_norm, dim=-1) + rel
+        return _point(scorer, head) + rel
     if isinstance(scorer, ComplEx | RotatE):
         head_im = drop(scorer.node_emb_im(head_index))
         rel_re, rel_im = _complex_relation(scorer, rel, rel_type)
@@ -96,7 +106,7 @@ def head_query(
         return scorer.product(tail, rel_type, transposed=True)
     rel = scorer.rel_emb(rel_type)
     if isinstance(scorer, TransE):
-        return F.normalize(tail, p=scorer.p_norm, dim=-1) - rel
+        return _point(scorer, tail) - rel
     if isinstance(scorer, ComplEx | RotatE):
         tail_im = drop(scorer.node_emb_im(tail_index))
         rel_re, rel_im = _complex_relation(scorer, rel, rel_type)
@@ -122,6 +132,13 @@ def compare(scorer: KGEModel, query: Tensor, rows: Tensor) -> Tensor:
     if isinstance(scorer, RotatE):
         return scorer.margin - torch.linalg.vector_norm(query - rows, dim=-1)
     return -(query - rows).norm(p=scorer.p_norm, dim=-1)
+
+
+def _point(scorer: TransE, embedding: Tensor) -> Tensor:
+    """Returns where TransE puts entities."""
+    if isinstance(scorer, FreeTransE):
+        return embedding
+    return F.normalize(embedding, p=scorer.p_norm, dim=-1)
 
 
 def _complex_relation(
