@@ -12,7 +12,7 @@ from reproduction.cells import chosen, mean_of
 from reproduction.job import Job, trained_on
 from reproduction.markdown import figure
 from reproduction.recipes import MODERN, PAPER
-from reproduction.records import Places, read_records
+from reproduction.records import Places, read_records, record_path
 from reproduction.tables import TABLES, Row, jobs_of
 from reproduction.train import is_done, permute_numbers, run_job
 
@@ -231,6 +231,18 @@ def test_rows_of_one_recipe_have_no_cells_of_the_other():
     for name, count in (("KBl", 1), ("ComplEx", 0)):
         (row,) = [row for row in TABLES["benchmarks"].rows if row.name == name]
         assert len(chosen([record], "FB15k", row, "modern")) == count
+
+
+def test_report_names_what_was_not_run(tmp_path):
+    job = Job("FB15k-237", PAPER, "lr", 100)
+    lines = [
+        f"- {dataset}, paper, KBlr, distmult, size 100, seed 0\n"
+        for dataset in ("FB15k-237", "FB15k-237-num")
+    ]
+    before = report._not_run(tmp_path)
+    assert all(before.count(line) == 1 for line in lines)
+    record_path(tmp_path, job.name, "FB15k-237").write_text("{}")
+    assert report._not_run(tmp_path) == before.replace(lines[0], "")
 
 
 def test_report_names_what_is_below_the_paper(tmp_path):

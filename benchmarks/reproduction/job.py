@@ -1,6 +1,7 @@
 """One training, named after everything that shapes it."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from reproduction.recipes import Recipe, Schedule
 
@@ -77,6 +78,30 @@ class Job:
     def judged(self) -> tuple[str, ...]:
         """The data sets that the training is judged on."""
         return JUDGED.get(self.dataset, (self.dataset,))
+
+    def described(self, dataset: str) -> dict[str, Any]:
+        r"""Returns what shapes it, and what it is judged on.
+
+        Args:
+            dataset (str): The data set it is judged on.
+        """
+        return {
+            "trained_on": self.dataset,
+            "dataset": dataset,
+            "recipe": self.recipe.name,
+            "experts": self.experts,
+            "hidden_channels": self.hidden_channels,
+            "scorer": self.scorer,
+            "numerical": self.numerical,
+            "permuted": self.permuted,
+            "negatives": self.negatives,
+            "seed": self.seed,
+            "begins_with": [beginning.name for beginning in self.beginnings],
+            "patience": self.schedule.patience,
+            "most_epochs": self.schedule.epochs,
+            **self.recipe.model,
+            **self.schedule.training,
+        }
 
 
 def trained_on(dataset: str) -> str:

@@ -7,9 +7,10 @@ from pathlib import Path
 from reproduction.cells import Cell, chosen, mean_of, paper_row
 from reproduction.layout import Line, beside, overall, table_lines, table_text
 from reproduction.markdown import figure, markdown_table
-from reproduction.records import Record, read_records, write_text
+from reproduction.recipes import RECIPES
+from reproduction.records import Record, read_records, record_path, write_text
 from reproduction.sizes import STATISTICS
-from reproduction.tables import TABLES
+from reproduction.tables import TABLES, jobs_of
 
 _NOTES = Path(__file__).with_name("notes.md")
 _BEGIN, _END = "<!-- results: made by benchmarks/paper.py -->", "<!-- end -->"
@@ -33,7 +34,8 @@ def write_report(folder: Path, results: Path) -> None:
         if name in notes:
             parts.append(notes[name])
     runs = [record for record in records if "job" in record]
-    parts += [_shortfalls(runs), notes.get("shortfalls", ""), _all_runs(runs)]
+    parts += [_shortfalls(runs), notes.get("shortfalls", "")]
+    parts += [_not_run(results), _all_runs(runs)]
     write_text(folder / "benchmarks" / "RESULTS.md", "\n".join(parts))
     _write_between_marks(folder / "README.md", readme_table(runs))
 
@@ -71,6 +73,19 @@ def _our_mrr(line: Line, records: list[Record]) -> Cell | None:
         return None
     found = chosen(records, line.dataset, line.row, "paper")
     return mean_of(found, lambda record: line.pick(record, "mrr"))
+
+
+def _not_run(results: Path) -> str:
+    """Every training that a table asks for and that has no record."""
+    missing = {
+        (job.name, dataset): f"- {_description(job.described(dataset))}\n"
+        for recipe in RECIPES.values()
+        for table in TABLES.values()
+        for dataset in table.datasets
+        for job in jobs_of(table, recipe, [dataset])
+        if not record_path(results, job.name, dataset).exists()
+    }
+    return "## Not run yet\n\n" + ("".join(missing.values()) or "Nothing.\n")
 
 
 def _all_runs(records: list[Record]) -> str:

@@ -227,7 +227,7 @@ class _Campaign:
         best = self.stopping[dataset].best_epoch
         judged = [line for line in self.log if dataset in line["val"]]
         return {
-            "job": self._description(dataset),
+            "job": self.job.described(dataset),
             "versions": versions(),
             "machine": machine() | {"threads": set_threads(None)},
             "seconds": sum(line["seconds"] for line in judged),
@@ -238,26 +238,6 @@ class _Campaign:
             "num_rules": None if self.rules is None else len(self.rules),
             "val": next(one["val"][dataset] for one in judged if one["epoch"] == best),
             **self._test(dataset),
-        }
-
-    def _description(self, dataset: str) -> dict[str, Any]:
-        job = self.job
-        return {
-            "trained_on": job.dataset,
-            "dataset": dataset,
-            "recipe": job.recipe.name,
-            "experts": job.experts,
-            "hidden_channels": job.hidden_channels,
-            "scorer": job.scorer,
-            "numerical": job.numerical,
-            "permuted": job.permuted,
-            "negatives": job.negatives,
-            "seed": job.seed,
-            "begins_with": [beginning.name for beginning in job.beginnings],
-            "patience": job.schedule.patience,
-            "most_epochs": job.schedule.epochs,
-            **job.recipe.model,
-            **job.schedule.training,
         }
 
     def _test(self, dataset: str) -> dict[str, Any]:
