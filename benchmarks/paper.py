@@ -46,15 +46,24 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--instances", nargs="+", choices=INSTANCES, help="only these instances"
     )
-    parser.add_argument("--recipe", choices=RECIPES, default="paper")
+    parser.add_argument(
+        "--recipe",
+        choices=RECIPES,
+        default="paper",
+        help="as in section 5 of the paper (default), or what was learned since",
+    )
     parser.add_argument(
         "--scorer", action="append", choices=SCORERS, help="only this latent scorer"
     )
     parser.add_argument("--size", type=int, action="append", help="only this size")
     parser.add_argument("--seed", type=int, action="append", help="only this seed")
     parser.add_argument("--root", help="where data sets are kept")
-    parser.add_argument("--runs", default=HERE / "runs", type=Path)
-    parser.add_argument("--results", default=HERE / "results", type=Path)
+    parser.add_argument(
+        "--runs", default=HERE / "runs", type=Path, help="the folder of checkpoints"
+    )
+    parser.add_argument(
+        "--results", default=HERE / "results", type=Path, help="that of records"
+    )
     parser.add_argument("--threads", type=int, help="how many threads to use")
     parser.add_argument(
         "--short", action="store_true", help="two epochs each, to see that it runs"

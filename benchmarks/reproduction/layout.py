@@ -198,7 +198,11 @@ def _parts_of_test(table: Table, dataset: str, records: list[Record]) -> str:
 def _features(
     table: Table, dataset: str, records: list[Record], number: int = 12
 ) -> str:
-    rows = []
+    rows = [
+        [f"{line['body']} ⇒ {line['row']}", "paper", NONE, NONE]
+        for line in paper_figures()
+        if line["table"] == "features"
+    ]
     for recipe in RECIPES:
         for record in chosen(records, dataset, table.rows[0], recipe)[:1]:
             for rule in record["heaviest_rules"][:number]:

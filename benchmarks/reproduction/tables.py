@@ -20,12 +20,15 @@ class Row:
         experts (str): The instance of the model.
         change (dict, optional): Further arguments of :class:`Job`.
         recipes (tuple, optional): The recipes it makes sense for.
+        smallest (bool, optional): Whether only the first of the embedding sizes
+            is meant. (default: :obj:`False`)
     """
 
     name: str
     experts: str
     change: dict[str, Any] = field(default_factory=dict)
     recipes: tuple[str, ...] = ("paper", "modern")
+    smallest: bool = False
 
     def choices(self, recipe: Recipe) -> Iterator[dict[str, Any]]:
         r"""Returns the models to choose from by validation.
@@ -45,7 +48,7 @@ class Row:
             yield {**usual, "hidden_channels": 0, **self.change}
             return
         for scorer in recipe.scorers:
-            for size in recipe.sizes:
+            for size in recipe.sizes[: 1 if self.smallest else None]:
                 settings = {**usual, "hidden_channels": size, "scorer": scorer}
                 yield settings | self.change
 
@@ -132,9 +135,9 @@ TABLES = {
     "negatives": Table(
         "Negatives drawn for each triple, or once for a batch",
         ("FB15k-237", "FB15k-237-num"),
-        (
-            Row("KBlrn, for each triple", "lrn", {"negatives": "triple"}),
-            Row("KBlrn, for a batch", "lrn", {"negatives": "shared"}),
+        tuple(
+            Row(f"KBlrn, for {what}", "lrn", {"negatives": how}, smallest=True)
+            for what, how in (("each triple", "triple"), ("a batch", "shared"))
         ),
         recipes=("paper",),
     ),

@@ -21,7 +21,7 @@ _INSTANCES = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epochs", type=int, default=10, help="epochs of each model")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0, help="the seed (default: 0)")
 
 
 def run(options: argparse.Namespace) -> None:

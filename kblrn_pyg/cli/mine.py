@@ -23,21 +23,52 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the rules that the paper used as features: "
         + ", ".join(f"{key} {value}" for key, value in PAPER.items()),
     )
-    parser.add_argument("--max-hops", type=int, choices=[1, 2], default=2)
-    parser.add_argument("--min-head-coverage", type=float, default=0.01)
-    parser.add_argument("--min-support", type=int, default=1)
-    parser.add_argument("--min-confidence", type=float, default=0.0)
-    parser.add_argument("--min-pca-confidence", type=float, default=0.0)
-    parser.add_argument("--max-rules-per-relation", type=int)
+    parser.add_argument(
+        "--max-hops",
+        type=int,
+        choices=[1, 2],
+        default=2,
+        help="the longest path (default: %(default)s)",
+    )
+    _add_least(parser, "head_coverage", float, 0.01, "the part of facts it explains")
+    _add_least(parser, "support", int, 1, "the number of facts it explains")
+    _add_least(parser, "confidence", float, 0.0, "the part of its pairs that are facts")
+    _add_least(
+        parser,
+        "pca_confidence",
+        float,
+        0.0,
+        "the same, of pairs whose head has known tails",
+    )
+    parser.add_argument(
+        "--max-rules-per-relation",
+        type=int,
+        help="keep those with the most support (default: all)",
+    )
     parser.add_argument(
         "--parallel", action="store_true", help="look for a(h, t) ∧ b(h, t), too"
     )
     parser.add_argument("--relation", help="show the rules of one relation")
-    parser.add_argument("--top", type=int, default=20, help="how many to show")
+    parser.add_argument(
+        "--top", type=int, default=20, help="how many to show (default: %(default)s)"
+    )
     parser.add_argument(
         "--out",
         help="the file to write: .tsv as AMIE, .txt as AnyBURL, .kale as KALE write "
         "rules, .pt for RuleSet.load",
+    )
+
+
+def _add_least(
+    parser: argparse.ArgumentParser, name: str, kind: type, least: float, text: str
+) -> None:
+    """Adds a lower bound of what a rule needs."""
+    parser.add_argument(
+        f"--min-{name.replace('_', '-')}",
+        type=kind,
+        default=least,
+        help=f"the least {name.replace('_', ' ')} of a rule: {text} "
+        "(default: %(default)s)",
     )
 
 

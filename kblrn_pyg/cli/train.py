@@ -57,9 +57,14 @@ def _add_model_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME[,NAME]",
     )
     _add(parser, "num_negatives", "sampled entities, or all", type=_number_or_all)
-    _add(parser, "negatives", "drawn for each", choices=("triple", "shared"))
-    _add(parser, "dropout", "the part of queries to drop", type=float)
-    _add(parser, "entity_dropout", "the part of entities to drop", type=float)
+    _add(
+        parser,
+        "negatives",
+        "of each triple, or shared by a batch",
+        choices=("triple", "shared"),
+    )
+    _add(parser, "dropout", "the part of a query's entries to drop", type=float)
+    _add(parser, "entity_dropout", "the part of an entity's entries", type=float)
     _add(parser, "latent_dropout", "the part of queries without embeddings", type=float)
     _add(parser, "n3", "the weight of the N3 penalty", type=float)
     _add(parser, "l2", "the weight of the L2 penalty", type=float)
@@ -78,7 +83,12 @@ def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RUN",
     )
     _add(parser, "epochs", "the most epochs", type=_not_negative)
-    _add(parser, "batch_size", "triples in a batch", type=_positive)
+    _add(
+        parser,
+        "batch_size",
+        "triples in a batch, or queries if negatives are all",
+        type=_positive,
+    )
     _add(parser, "lr", "the learning rate", type=float)
     _add(parser, "lr_decay", "its factor from epoch to epoch", type=float)
     _add(parser, "feature_lr", "that of rules and numbers", type=float)

@@ -107,7 +107,8 @@ def fit(
             count as wrong in validation. (default: :obj:`()`)
         epochs (int, optional): The number of epochs. A finished run continues
             when it is started again with more of them. (default: :obj:`100`)
-        batch_size (int, optional): The number of triples in a batch.
+        batch_size (int, optional): The number of triples in a batch, or of
+            distinct queries if the loss is over all entities.
             (default: :obj:`512`)
         lr (float, optional): The learning rate. (default: :obj:`0.001`)
         lr_decay (float, optional): What it is multiplied with after each epoch.
