@@ -10,6 +10,7 @@ import pytest
 import torch
 from scripts import run
 from test_mining import as_kb
+from torch_geometric.data import HeteroData
 
 from kblrn_pyg import KBLRN
 from kblrn_pyg.data import DataError, ask, flat_triples, read_kb
@@ -528,3 +529,14 @@ def test_families():
     assert middles["parent_of(h, x) ∧ parent_of(x, t)"] == ["Hedon Frostshaw"]
     (born,) = reasons.numerical
     assert (born.attribute.name, born.difference) == ("birth_year", 1910 - 1962)
+
+
+def test_graphs_of_users_stay_as_they_are():
+    typed = HeteroData()
+    typed["person"].num_nodes, typed["town"].num_nodes = 3, 2
+    lives = torch.tensor([[0, 1], [0, 1]])
+    typed["person", "lives_in", "town"].edge_index = lives
+    model = KBLRN.from_data(typed, "l", 4)
+    reasons = explain(model, 0, 0, 3, known=[typed])
+    assert reasons.known
+    assert typed.node_types == ["person", "town"]

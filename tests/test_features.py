@@ -8,6 +8,7 @@ import pytest
 from test_mining import as_kb
 
 from kblrn_pyg.data import DataError
+from kblrn_pyg.kernels.threads import default_threads, limit_threads
 from kblrn_pyg.rules import PathFeatures, RuleSet
 
 CHOICES = ("equal_ends", "equal_middle", "self_loops")
@@ -147,3 +148,14 @@ def test_rules_of_another_knowledge_base_are_refused():
         PathFeatures(data, RuleSet.build(["x"], head=[0], steps=[[1]]))
     with pytest.raises(DataError, match="2 steps, not 3"):
         PathFeatures(data, RuleSet.build(["r0"], head=[0], steps=[[0, 1, 0]]))
+
+
+def test_threads_are_those_of_now():
+    kb = as_kb([(0, 0, 1)], 2, 1)
+    features = PathFeatures(kb, RuleSet.build(["r0"], head=[0], steps=[[1]]))
+    before = default_threads()
+    try:
+        limit_threads(before + 1)
+        assert features.num_threads == before + 1
+    finally:
+        limit_threads(before)

@@ -138,6 +138,21 @@ def test_stock_link_loader(data, loader, neg_sampling):
         assert triples.negative_index.size(1) == 5
 
 
+def test_labels_that_begin_with_zero_are_of_true_edges(data):
+    edge_type = ("entity", "spouse", "entity")
+    edges = data[edge_type].edge_index[:, :6]
+    loader = LinkLoader(
+        data,
+        KBSampler(data),
+        edge_label_index=(edge_type, edges),
+        edge_label=torch.tensor([0, 1, 0, 1, 0, 1]),
+        neg_sampling="binary",
+        batch_size=6,
+    )
+    (batch,) = loader
+    assert batch_triples(batch).label.tolist() == [1] * 6 + [0] * 6
+
+
 def test_an_epoch_through_stock_link_loaders_learns(data):
     torch.manual_seed(0)
     model = KBLRN.from_data(data, "lr", hidden_channels=16)

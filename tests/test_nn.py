@@ -100,7 +100,7 @@ def test_transe_has_embeddings_of_any_length():
     model = FreeTransE(6, 2, 3)
     torch.nn.init.uniform_(model.node_emb.weight, -5, 5)
     head, rel, tail = torch.tensor([0, 4, 5]), torch.tensor([1, 0, 1]), torch.arange(3)
-    rows, moves = model.node_emb.weight, model.rel_emb.weight
+    rows, moves = model.node_emb.weight.detach(), model.rel_emb.weight.detach()
     for i, score in enumerate(model(head, rel, tail).tolist()):
         apart = rows[head[i]] + moves[rel[i]] - rows[tail[i]]
         assert score == pytest.approx(-float(apart.abs().sum()), abs=1e-5)
@@ -112,6 +112,14 @@ def test_a_scorer_is_made_again_by_its_name(data, kind):
     model = KBLRN.from_data(data, "l", 5, scorer=scorer)
     again = KBLRN.from_data(data, "l", 5, scorer=model.config["scorer"])
     assert [type(one) for one in again.latent.scorers] == [kind]
+    other = kind(data["entity"].num_nodes, len(data.edge_types), 5, p_norm=2.0)
+    other = KBLRN.from_data(data, "l", 5, scorer=other)
+    assert other.config["scorer"] != model.config["scorer"]
+    with pytest.raises(ValueError, match="its latent expert is different"):
+        other.take_experts(model)
+    sparse = kind(data["entity"].num_nodes, len(data.edge_types), 5, sparse=True)
+    with pytest.raises(ValueError, match="'scorer' must have dense gradients"):
+        KBLRN.from_data(data, "l", 5, scorer=sparse)
 
 
 def test_relational_and_numerical_scores_follow_the_formulas(data):
@@ -160,12 +168,12 @@ def test_exact_loss_is_the_cross_entropy_over_all_entities(data, experts):
         (model.score_heads(rel, tail), head),
     ):
         if model.relational is not None:
-            # Facts that answer one query share its row, and each leaves it.
+            # Facts that answer one query share its row, and each leaves it once.
             scores = scores.clone()
             key = rel * model.num_nodes + (head if answer is tail else tail)
             for k in key.unique():
                 mine = (key == k).nonzero().flatten()
-                for i in mine:
+                for i in {int(answer[i]): i for i in mine}.values():
                     scores[mine, answer[i]] -= own[i]
         expected = expected + torch.nn.functional.cross_entropy(scores, answer) / 2
     torch.testing.assert_close(model.loss(head, rel, tail), expected)
@@ -280,6 +288,20 @@ def test_penalties_and_dropout(data):
             torch.testing.assert_close(dropped(*triples), plain(*triples))
 
 
+@pytest.mark.parametrize(("name", "power"), [("n3", 3), ("l2", 2)])
+def test_penalties_of_complex_are_of_complex_numbers(data, name, power):
+    model = make(data, "l", scorer="complex", **{name: 0.1})
+    head, rel, tail = known(data)
+    (kge,) = model.latent.scorers
+    entity = torch.complex(kge.node_emb.weight, kge.node_emb_im.weight)
+    relation = torch.complex(kge.rel_emb.weight, kge.rel_emb_im.weight)
+    expected = sum(
+        0.1 * (part.real**2 + part.imag**2).pow(power / 2).sum() / len(head)
+        for part in (entity[head], relation[rel], entity[tail])
+    )
+    torch.testing.assert_close(model.latent.penalty(head, rel, tail), expected)
+
+
 def test_gradients_of_products(monkeypatch):
     monkeypatch.setattr(products, "_WIDTH", 2)
     torch.manual_seed(0)
@@ -359,15 +381,41 @@ def test_own_evidence_does_not_count():
     torch.testing.assert_close(loss, uniform)
 
 
-def test_own_evidence_does_not_count_in_batches_of_pyg(monkeypatch):
+def own_evidence_only(num_negatives=None):
+    """A model whose rule holds for (0, r0, 1) by this fact alone, and the fact."""
     kb = as_kb([(0, 0, 1), (1, 1, 1)], 3, 2)
     rules = RuleSet.build(["r0", "r1"], head=[0], steps=[[0, 2]])
-    model = KBLRN.from_data(kb, "r", rules=rules)
+    model = KBLRN.from_data(kb, "r", rules=rules, num_negatives=num_negatives)
     with torch.no_grad():
         model.relational.weight.fill_(5.0)
-    triples = LabelledTriples(*torch.tensor([[0], [0], [1]]), None, None)
+    return model, torch.tensor([[0], [0], [1]])
+
+
+def test_own_evidence_is_left_out_once_for_facts_that_repeat():
+    model, fact = own_evidence_only()
+    loss = model.loss(*fact.repeat(1, 3), side="tail")
+    torch.testing.assert_close(loss, torch.log(torch.tensor(3.0)))
+    loss.backward()
+    torch.testing.assert_close(model.relational.weight.grad, torch.zeros(1))
+
+
+@pytest.mark.parametrize("loss", [objective.fused_loss, objective.candidate_loss])
+def test_own_evidence_of_the_true_one_drawn_again_does_not_count(loss):
+    model, fact = own_evidence_only(num_negatives=2)
+    found = loss(model, [], torch.tensor([[1, 2, 1]]), *fact, from_tail=False)
+    torch.testing.assert_close(found, torch.log(torch.tensor(3.0)))
+    found.backward()
+    torch.testing.assert_close(model.relational.weight.grad, torch.zeros(1))
+
+
+def test_own_evidence_does_not_count_in_batches_of_pyg(monkeypatch):
+    model, fact = own_evidence_only(num_negatives=2)
+    triples = LabelledTriples(*fact, None, None)
     monkeypatch.setattr(objective, "batch_triples", lambda batch: triples)
-    torch.testing.assert_close(model.loss(kb), torch.log(torch.tensor(2.0)))
+    torch.testing.assert_close(model.loss(model.kb), torch.log(torch.tensor(2.0)))
+    drawn = torch.tensor([[2, 1]])
+    triples = LabelledTriples(*fact, drawn, None)
+    torch.testing.assert_close(model.loss(model.kb), torch.log(torch.tensor(3.0)))
 
 
 def test_own_evidence_is_what_a_fact_adds_to_its_own_score(data):

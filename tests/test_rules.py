@@ -118,6 +118,18 @@ def test_text_formats_round_trip(mined, tmp_path, format):
         write_rules(mined, path, "prolog")
 
 
+def test_rules_without_measures_can_be_read_again(tmp_path):
+    rules = RuleSet.build(["a", "b"], head=[1], steps=[[0]])
+    write_rules(rules, tmp_path / "rules.tsv")
+    again, _ = read_rules(tmp_path / "rules.tsv", ["a", "b"])
+    assert again.head.tolist() == [1]
+    assert again.support.tolist() == [-1]
+    text = (tmp_path / "rules.tsv").read_text()
+    (tmp_path / "rules.tsv").write_text(text.replace("-1", "nan"))
+    with pytest.raises(DataError, match=r"rules.tsv:2: 'nan' is no count"):
+        read_rules(tmp_path / "rules.tsv", ["a", "b"])
+
+
 def test_foreign_texts(tmp_path):
     texts = {
         "amie": "Rule\tHead Coverage\n"

@@ -13,10 +13,13 @@ import sys
 import numpy as np
 import pytest
 import torch
+from torch_geometric.data import Data, HeteroData
 from trainable import SETTINGS, FakeModel, same, small_kb, train_fake, without_times
 
 import kblrn_pyg.training.checkpoint as checkpoint_module
-from kblrn_pyg.data import DataError, make_kb
+from kblrn_pyg import KBLRN
+from kblrn_pyg.data import DataError, as_kb, ask, flat_triples, make_kb
+from kblrn_pyg.evaluation import evaluate
 from kblrn_pyg.training import (
     Checkpoint,
     EarlyStopping,
@@ -290,7 +293,8 @@ def test_without_validation(tmp_path):
         ({"epochs": -1}, "'epochs' must not be negative"),
         ({"batch_size": 0}, "'batch_size' must be positive"),
         ({"lr": 0.0}, "'lr' must be positive"),
-        ({"val": make_kb(["a"], ["r"], (torch.empty(0, dtype=torch.long),) * 3)}, "'val' must have"),
+        ({"val": ask(small_kb()[0], torch.empty(3, 0, dtype=torch.long))}, "'val' must have"),
+        ({"val": make_kb(["a"], ["r"], torch.zeros(3, 1, dtype=torch.long))}, "of 'val', "),
     ],
 )  # fmt: skip
 def test_wrong_arguments(changes, message):
@@ -385,3 +389,51 @@ def test_freed_memory_is_kept_for_the_next_step():
     before, after = map(int, done.stdout.split())
     assert before > 1000
     assert after < before / 100
+
+
+# --- what is trained on ----------------------------------------------------------
+
+
+def typed_graph():
+    data = HeteroData()
+    data["person"].num_nodes, data["town"].num_nodes = 3, 2
+    lives = torch.tensor([[0, 1, 2], [0, 1, 0]])
+    data["person", "lives_in", "town"].edge_index = lives
+    data["person", "knows", "person"].edge_index = torch.tensor([[0, 1], [1, 2]])
+    return data
+
+
+def homogeneous_graph():
+    edges = torch.tensor([[0, 1, 2], [3, 4, 3]])
+    return Data(edge_index=edges, edge_type=torch.tensor([0, 1, 0]), num_nodes=5)
+
+
+@pytest.mark.parametrize("graph", [typed_graph, homogeneous_graph])
+def test_graphs_of_users_are_trained_on_as_the_model_knows_them(graph):
+    weights = []
+    for data in (graph(), as_kb(graph())):
+        torch.manual_seed(0)
+        model = KBLRN.from_data(graph(), "l", 4, num_negatives=3)
+        fit(model, data, data, filter_with=[data], epochs=2, validate_every=1)
+        weights.append(model.state_dict())
+        asked = flat_triples(as_kb(data), "edge_label_index")
+        assert evaluate(model, data).metrics().count == 2 * len(asked[0])
+    assert same(*weights)
+
+
+def test_a_split_of_few_relations_is_understood():
+    model = KBLRN.from_data(homogeneous_graph(), "l", 4)
+    split = homogeneous_graph()
+    split.edge_index, split.edge_type = split.edge_index[:, :1], split.edge_type[:1]
+    assert evaluate(model, split).metrics().count == 2
+
+
+def test_data_of_another_model_is_refused():
+    model = KBLRN.from_data(small_kb()[0], "l", 4)
+    with pytest.raises(ValueError, match=r"must be over the entities .* 'train'"):
+        fit(model, homogeneous_graph())
+    turned = make_kb(list("01234"), ["1", "0"], torch.tensor([[0], [0], [1]]))
+    model = KBLRN.from_data(homogeneous_graph(), "l", 4)
+    for work in (evaluate, fit):
+        with pytest.raises(ValueError, match="in the same order"):
+            work(model, turned)

@@ -1,6 +1,7 @@
 """A user's HeteroData with several node types, as one entity space and back."""
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 
 import torch
 from torch import Tensor
@@ -60,7 +61,7 @@ def unify_types(
     return out
 
 
-def from_homogeneous(data: Data) -> HeteroData:
+def from_homogeneous(data: Data, num_relations: int = 0) -> HeteroData:
     r"""Turns PyG's homogeneous knowledge graphs into a knowledge base.
 
     Names are numbers, as there are no others.
@@ -68,10 +69,13 @@ def from_homogeneous(data: Data) -> HeteroData:
     Args:
         data (Data): A graph with :obj:`edge_index` and :obj:`edge_type`, such as
             :class:`~torch_geometric.datasets.FB15k_237` gives.
+        num_relations (int, optional): The least number of relations: those that
+            a split does not have itself. (default: :obj:`0`)
     """
     if data.get("edge_type") is None or data.num_nodes is None:
         raise DataError("'data' must have edge_index, edge_type and num_nodes")
-    num_relations = int(data.edge_type.max()) + 1 if data.edge_type.numel() else 0
+    if data.edge_type.numel():
+        num_relations = max(num_relations, int(data.edge_type.max()) + 1)
     head_index, tail_index = data.edge_index
     return make_kb(
         [str(i) for i in range(data.num_nodes)],
@@ -80,18 +84,22 @@ def from_homogeneous(data: Data) -> HeteroData:
     )
 
 
-def as_kb(data: HeteroData | Data) -> HeteroData:
+def as_kb(data: HeteroData | Data, num_relations: int = 0) -> HeteroData:
     r"""Brings what a PyG user has into the form of a knowledge base.
 
     Args:
         data (HeteroData or Data): A knowledge base, which is checked and
             returned; a graph with several node types (:meth:`unify_types`); or
             a homogeneous one (:meth:`from_homogeneous`).
+        num_relations (int, optional): See :meth:`from_homogeneous`.
+            (default: :obj:`0`)
     """
+    if data.is_cuda:
+        data = copy(data).cpu()  # a copy, because PyG moves things in place
     if isinstance(data, Data):
-        return from_homogeneous(data)
-    if data.node_types != ["entity"]:
-        return unify_types(data)
+        data = from_homogeneous(data, num_relations)
+    elif data.node_types != ["entity"]:
+        data = unify_types(data)
     validate_kb(data)
     return data
 

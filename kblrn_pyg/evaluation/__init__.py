@@ -5,7 +5,7 @@ from kblrn_pyg.evaluation.metrics import Metrics, auc_pr
 from kblrn_pyg.evaluation.one_query import QueryResult, query_auc
 from kblrn_pyg.evaluation.ranks import RankTable
 from kblrn_pyg.evaluation.report import Report, to_json, to_markdown
-from kblrn_pyg.evaluation.scorer import Scorer, evaluating
+from kblrn_pyg.evaluation.scorer import Scorer, evaluating, kb_for
 
 __all__ = [
     "Metrics",
@@ -16,6 +16,7 @@ __all__ = [
     "auc_pr",
     "evaluate",
     "evaluating",
+    "kb_for",
     "query_auc",
     "to_json",
     "to_markdown",

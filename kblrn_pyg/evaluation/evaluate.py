@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import torch
-from torch_geometric.data import HeteroData
+from torch_geometric.data import Data, HeteroData
 from tqdm import tqdm
 
 from kblrn_pyg.evaluation.queries import (
@@ -17,7 +17,7 @@ from kblrn_pyg.evaluation.queries import (
     score_all,
 )
 from kblrn_pyg.evaluation.ranks import HEAD, TAIL, Ids, RankTable, relation_ids
-from kblrn_pyg.evaluation.scorer import Scorer, check_model, device_of, evaluating
+from kblrn_pyg.evaluation.scorer import Scorer, device_of, evaluating, kb_for
 from kblrn_pyg.kernels.ranking import Standings, rank_answers
 from kblrn_pyg.kernels.threads import default_threads, run_all
 
@@ -30,8 +30,8 @@ _BYTES_PER_SCORE = 4 * 4
 
 def evaluate(
     model: Scorer,
-    data: HeteroData,
-    filter_with: Iterable[HeteroData] = (),
+    data: HeteroData | Data,
+    filter_with: Iterable[HeteroData | Data] = (),
     batch_size: int | None = None,
     relations: Iterable[int | str] | None = None,
     progress: bool = False,
@@ -44,7 +44,8 @@ def evaluate(
 
     Args:
         model (KBLRN): The model.
-        data (HeteroData): The knowledge base. Its :obj:`edge_label_index` is
+        data (HeteroData or Data): The knowledge base, in any form that the
+            model may be made from. Its :obj:`edge_label_index` is
             ranked; this and its :obj:`edge_index` are known answers.
         filter_with (iterable, optional): Knowledge bases over the same entities
             and relations whose :obj:`edge_label_index` is known, too: the
@@ -62,7 +63,7 @@ def evaluate(
         A row for each triple with its head asked for, then a row for each
         triple with its tail asked for.
     """
-    check_model(model, data)
+    data = kb_for(model, data)
     batch_size = _batch_size(batch_size, model)
     names = relation_names(data)
     asked = join_triples([(data, "edge_label_index")])

@@ -11,7 +11,7 @@ from kblrn_pyg.data import Vocabulary
 from kblrn_pyg.evaluation.metrics import Metrics, auc_pr
 from kblrn_pyg.evaluation.queries import Queries, relation_names, score_all
 from kblrn_pyg.evaluation.ranks import HEAD, TAIL, Ids, relation_ids
-from kblrn_pyg.evaluation.scorer import Scorer, check_model, device_of, evaluating
+from kblrn_pyg.evaluation.scorer import Scorer, device_of, evaluating, kb_for
 from kblrn_pyg.kernels.ranking import rank_answers
 
 
@@ -62,7 +62,7 @@ def query_auc(
         raise ValueError(
             f"exactly one of 'head' and 'tail' must be given (got {head} and {tail})"
         )
-    check_model(model, data)
+    data = kb_for(model, data)
     names = relation_names(data)
     true = np.unique(_entity_ids(data, answers))
     if len(true) == 0:

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch_geometric.data import HeteroData
+from torch_geometric.data import Data, HeteroData
 
-from kblrn_pyg.data import flat_triples, validate_kb
+from kblrn_pyg.data import as_kb, flat_triples
 from kblrn_pyg.evaluation.ranks import HEAD, Ids
 from kblrn_pyg.evaluation.scorer import Scorer, device_of
 
@@ -100,13 +100,14 @@ def score_all(model: Scorer, queries: Queries, part: slice) -> np.ndarray:
     return np.ascontiguousarray(scores.detach().cpu().numpy())
 
 
-def known_triples(data: HeteroData, filter_with: Iterable[HeteroData]) -> Triples:
+def known_triples(
+    data: HeteroData, filter_with: Iterable[HeteroData | Data]
+) -> Triples:
     """Returns what is known, in a knowledge base and in others over the same names."""
     if isinstance(filter_with, HeteroData):
         raise ValueError("'filter_with' must be a list of them (got one HeteroData)")
     sources = [(data, "edge_index"), (data, "edge_label_index")]
-    for other in filter_with:
-        validate_kb(other)
+    for other in (as_kb(one, len(data.edge_types)) for one in filter_with):
         if other["entity"].num_nodes != data["entity"].num_nodes or relation_names(
             other
         ) != relation_names(data):

@@ -6,9 +6,9 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor
-from torch_geometric.data import HeteroData
+from torch_geometric.data import Data, HeteroData
 
-from kblrn_pyg.data import validate_kb
+from kblrn_pyg.data import as_kb
 
 
 class Scorer(Protocol):
@@ -64,12 +64,27 @@ def device_of(model: Scorer) -> torch.device:
     return torch.device("cpu") if parameter is None else parameter.device
 
 
-def check_model(model: Scorer, data: HeteroData) -> None:
-    """Refuses a model over other entities or relations than those of the data."""
-    validate_kb(data)
-    sizes = (data["entity"].num_nodes, len(data.edge_types))
+def kb_for(model: Scorer, data: HeteroData | Data, name: str = "data") -> HeteroData:
+    r"""Brings data into the form that a model knows it by.
+
+    Data over other entities or relations than those of the model is refused.
+
+    Args:
+        model (KBLRN): The model.
+        data (HeteroData or Data): See :meth:`~kblrn_pyg.data.as_kb`.
+        name (str, optional): What errors call the data.
+    """
+    kb = as_kb(data, model.num_relations)
+    sizes = (kb["entity"].num_nodes, len(kb.edge_types))
     if (model.num_nodes, model.num_relations) != sizes:
         raise ValueError(
-            f"'model' must be over the entities and relations of 'data', {sizes} "
+            f"'model' must be over the entities and relations of '{name}', {sizes} "
             f"(got {(model.num_nodes, model.num_relations)})"
         )
+    learned_from = getattr(model, "kb", None)
+    if learned_from is not None and learned_from.edge_types != kb.edge_types:
+        raise ValueError(
+            f"'{name}' must have the relations of 'model' in the same order (got "
+            "other names, or another order)"
+        )
+    return kb

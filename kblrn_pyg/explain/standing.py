@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import HeteroData
 
+from kblrn_pyg.data import as_kb
 from kblrn_pyg.explain.reasons import Standing
 from kblrn_pyg.nn import KBLRN
 
@@ -51,7 +52,7 @@ def known_facts(
         raise ValueError("'known' must be a list of them (got one HeteroData)")
     edge_type = kb.edge_types[relation]
     found = [kb[edge_type].edge_index]
-    for other in others:
+    for other in map(as_kb, others):
         sizes = other["entity"].num_nodes, len(other.edge_types)
         if (sizes[0], other.edge_types) != (kb["entity"].num_nodes, kb.edge_types):
             raise ValueError(

@@ -266,8 +266,9 @@ def cross_entropy_gradients(
     ``score`` has what the embeddings give, and has its own gradient in the end;
     those of all other weights are added up. Queries with the same entity and
     relation should stand together. The first candidate of each query is the
-    true one. ``own_rule[own_ptr[q] : own_ptr[q + 1]]`` are rules that
-    hold for it by the asked fact alone, and do not count.
+    true one, which may have been drawn once more. ``own_rule[own_ptr[q] :
+    own_ptr[q + 1]]`` are rules that hold for it by the asked fact alone, and do
+    not count.
     """
     has_paths = len(path_weight) > 0
     loss = 0.0
@@ -288,8 +289,11 @@ def cross_entropy_gradients(
             if has_paths:
                 for j in range(len(drawn)):
                     of_query[j] += scratch.row[drawn[j]]
-                for k in range(own_ptr[i], own_ptr[i + 1]):
-                    of_query[0] -= path_weight[own_rule[k]]
+                if own_ptr[i] < own_ptr[i + 1]:
+                    own = path_weight[own_rule[own_ptr[i] : own_ptr[i + 1]]].sum()
+                    for j in range(len(drawn)):
+                        if drawn[j] == drawn[0]:
+                            of_query[j] -= own
             loss += _softmax_gradient(of_query, scale)
             _add_number_gradients(
                 features, sign, e, r, drawn, numbers, of_query, number_grads
@@ -297,8 +301,10 @@ def cross_entropy_gradients(
             if has_paths:
                 for j in range(len(drawn)):
                     scratch.grad_row[drawn[j]] += of_query[j]
-                for k in range(own_ptr[i], own_ptr[i + 1]):
-                    path_grad[own_rule[k]] -= of_query[0]
+                if own_ptr[i] < own_ptr[i + 1]:
+                    by_own = of_query[drawn == drawn[0]].sum()
+                    for k in range(own_ptr[i], own_ptr[i + 1]):
+                        path_grad[own_rule[k]] -= by_own
         if has_paths:
             _walk_back(paths, r, path_grad, scratch)
             _forget(candidates[q:last], scratch)

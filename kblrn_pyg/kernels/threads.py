@@ -110,4 +110,5 @@ def _helpers(number: int) -> ThreadPoolExecutor:
 
 
 # A forked process has no threads but the one that forked.
-os.register_at_fork(after_in_child=_helpers.cache_clear)
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_helpers.cache_clear)

@@ -71,7 +71,8 @@ class KBSampler(BaseSampler):
             return inputs.input_id, src, dst, dst_neg, None
         label = inputs.label
         if neg_sampling is not None:
-            positive = torch.ones(src.numel()) if label is None else label.float()
+            # PyG adds one to labels that begin with zero: that of what it drew.
+            positive = torch.ones(src.numel()) if label is None else (label > 0).float()
             label = torch.cat([positive, torch.zeros(dst_neg.numel())])
         index = torch.stack([torch.cat([src, src_neg]), torch.cat([dst, dst_neg])])
         return inputs.input_id, index, label, None

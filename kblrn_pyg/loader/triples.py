@@ -67,7 +67,7 @@ class _Queries(Dataset):
         ptr, triples = self.sides[side]
         counts = ptr[query + 1] - ptr[query]
         begin = (ptr[query] - (counts.cumsum(0) - counts)).repeat_interleave(counts)
-        rows = begin + torch.arange(begin.numel())
+        rows = begin + torch.arange(begin.numel(), device=begin.device)
         head_index, rel_type, tail_index = triples[:, rows]
         return head_index, rel_type, tail_index, ("tail", "head")[side]
 
@@ -79,7 +79,7 @@ def _by_query(
     key = rel_type * (int(entity.max()) + 1 if entity.numel() else 1) + entity
     order = torch.argsort(key, stable=True)
     _, counts = torch.unique_consecutive(key[order], return_counts=True)
-    ptr = torch.cat([torch.zeros(1, dtype=torch.long), counts.cumsum(0)])
+    ptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
     return ptr, torch.stack(triples)[:, order]
 
 

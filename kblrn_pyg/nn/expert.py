@@ -47,7 +47,7 @@ class FeatureExpert(Module):
         """
         bound = (6 / (sizes + 1.0)).sqrt().repeat_interleave(sizes)
         with torch.no_grad():
-            self.weight.uniform_(-1, 1).mul_(bound)
+            self.weight.uniform_(-1, 1).mul_(bound.to(self.weight))
 
     def _zeros(self, entity: Tensor) -> Tensor:
         return self.weight.new_zeros(entity.numel(), self.num_nodes)

@@ -153,8 +153,7 @@ class LatentExpert(Module):
             if weight == 0:
                 continue
             for scorer in self._kges():
-                rows = scorers.table(scorer, lambda embedding: embedding)
-                parts = rows[head_index], rows[tail_index], scorer.rel_emb(rel_type)
+                parts = scorers.embeddings(scorer, head_index, rel_type, tail_index)
                 norms = sum(part.abs().pow(power).sum() for part in parts)
                 total = total + weight * norms / max(head_index.numel(), 1)
         return total

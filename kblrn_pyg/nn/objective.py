@@ -34,8 +34,17 @@ def exact_loss(
     if model.relational is not None:
         own = model.relational.own_evidence(head, rel_type, tail)
         if bool(own.any()):
-            scores = scores.index_put_((row, answer), -own, accumulate=True)
+            # Once, even if a fact stands in the batch several times.
+            places, first = _distinct(row * model.num_nodes + answer)
+            scores.view(-1).index_add_(0, places, -own[first])
     return ExactCrossEntropy.apply(scores, row, answer)
+
+
+def _distinct(values: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns the distinct values, and where each of them is."""
+    distinct, place = torch.unique(values, return_inverse=True)
+    where = torch.empty_like(distinct)
+    return distinct, where.scatter_(0, place, torch.arange(len(values)).to(where))
 
 
 def sampled_loss(
@@ -149,7 +158,8 @@ def candidate_loss(
         )
         scores = scores + model.relational(*triples).view(candidates.shape)
         own = model.relational.own_evidence(head, rel_type, tail)
-        scores = torch.cat([scores[:, :1] - own[:, None], scores[:, 1:]], dim=1)
+        # The true one may have been drawn once more.
+        scores = scores - own[:, None] * (candidates == candidates[:, :1])
     return F.cross_entropy(scores, torch.zeros_like(entity))
 
 
@@ -157,7 +167,8 @@ def batch_loss(model: "KBLRN", batch: HeteroData) -> Tensor:
     """The loss of a batch of PyG's link loaders, over what it holds."""
     triples = batch_triples(batch)
     head, rel_type, tail = triples[:3]
-    scores = model(head, rel_type, tail) - model.own_evidence(head, rel_type, tail)
+    own = model.own_evidence(head, rel_type, tail)
+    scores = model(head, rel_type, tail) - own
     if triples.negative_index is not None:
         shape = triples.negative_index.shape
         others = model(
@@ -165,7 +176,9 @@ def batch_loss(model: "KBLRN", batch: HeteroData) -> Tensor:
             rel_type[:, None].expand(shape).flatten(),
             triples.negative_index.flatten(),
         )
-        every = torch.cat([scores[:, None], others.view(shape)], dim=1)
+        others = others.view(shape)
+        others = others - own[:, None] * (triples.negative_index == tail[:, None])
+        every = torch.cat([scores[:, None], others], dim=1)
         return F.cross_entropy(every, torch.zeros_like(head))
     label = triples.label
     label = torch.ones_like(scores) if label is None else label.to(scores.dtype)

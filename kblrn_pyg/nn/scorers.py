@@ -31,10 +31,13 @@ _NAMES = {kind: name for name, kind in SCORERS.items()}
 
 
 def scorer_name(scorer: str | KGEModel) -> str:
-    """Returns the name by which :meth:`make_scorer` makes a scorer like this."""
+    """Returns what tells scorers apart whose weights mean different things."""
     if isinstance(scorer, str):
         return scorer.lower()
-    return _NAMES.get(type(scorer), type(scorer).__name__)
+    name = _NAMES.get(type(scorer), type(scorer).__name__)
+    if isinstance(scorer, TransE) and scorer.p_norm != 1.0:
+        return f"{name} of norm {scorer.p_norm}"
+    return name
 
 
 def make_scorer(
@@ -50,6 +53,8 @@ def make_scorer(
         known = ", ".join(kind.__name__ for kind in _NAMES)
         name = type(scorer).__name__
         raise ValueError(f"'scorer' must be one of {known} (got {name})")
+    if scorer.node_emb.sparse:
+        raise ValueError("'scorer' must have dense gradients (got sparse=True)")
     if (scorer.num_nodes, scorer.num_relations) != (num_nodes, num_relations):
         size = (scorer.num_nodes, scorer.num_relations)
         raise ValueError(
@@ -114,6 +119,18 @@ def head_query(
         parts = [rel_re * tail + rel_im * tail_im, rel_re * tail_im - rel_im * tail]
         return torch.cat(parts, dim=-1)
     return tail * rel
+
+
+def embeddings(
+    scorer: KGEModel, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns what triples are made of, as complex numbers if they are that."""
+    rows, rel = table(scorer, lambda embedding: embedding), scorer.rel_emb(rel_type)
+    if isinstance(scorer, ComplEx | RotatE):
+        rows = torch.complex(*rows.chunk(2, dim=-1))
+    if isinstance(scorer, ComplEx):
+        rel = torch.complex(rel, scorer.rel_emb_im(rel_type))
+    return rows[head_index], rel, rows[tail_index]
 
 
 def compare_all(scorer: KGEModel, query: Tensor, rows: Tensor) -> Tensor:

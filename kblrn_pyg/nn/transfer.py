@@ -9,6 +9,7 @@ from torch.nn import Module
 from kblrn_pyg.nn.latent import LatentExpert
 from kblrn_pyg.nn.numerical import NumericalExpert
 from kblrn_pyg.nn.relational import RelationalExpert
+from kblrn_pyg.nn.scorers import scorer_name
 
 if TYPE_CHECKING:
     from kblrn_pyg.nn.kblrn import KBLRN
@@ -51,7 +52,9 @@ def _means_the_same(mine: Module, theirs: Any) -> bool:
         same = (torch.equal(mine.ptr, theirs.ptr), mine.activation == theirs.activation)
         return all(same) and torch.equal(mine.attribute, theirs.attribute)
     assert isinstance(mine, LatentExpert)
-    return [type(one) for one in mine.scorers] == [type(one) for one in theirs.scorers]
+    return [scorer_name(one) for one in mine.scorers] == [
+        scorer_name(one) for one in theirs.scorers
+    ]
 
 
 def _shapes(expert: Module) -> dict[str, torch.Size]:

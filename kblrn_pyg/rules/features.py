@@ -92,7 +92,7 @@ class PathFeatures:
             raise DataError(f"bodies may have 2 steps, not {rules.max_hops}")
         self.rules = rules
         self.num_entities = int(data["entity"].num_nodes)
-        self.num_threads = num_threads or default_threads()
+        self._num_threads = num_threads
         head, rel, tail = (index.numpy() for index in flat_triples(data))
         self.adjacency = build_adjacency(
             head, rel, tail, self.num_entities, len(relations), self_loops
@@ -107,6 +107,11 @@ class PathFeatures:
         self.choices = Choices(equal_ends, equal_middle, head_in_body=True)
         self._from_head = _bodies(rules, rules.steps)
         self._from_tail = _bodies(rules, reverse_steps(rules.steps, rules.parallel))
+
+    @property
+    def num_threads(self) -> int:
+        """The number of threads, now."""
+        return self._num_threads or default_threads()
 
     def pairs(
         self,

@@ -1,5 +1,6 @@
 """Rules in the text formats of AMIE, AnyBURL and KALE."""
 
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -182,8 +183,8 @@ def _parse_amie(line: str) -> ParsedRule | None:
     if len(numbers) < 6:
         return ParsedRule(parsed, (relation, x, y))
     coverage = _number(numbers[0])
-    support, body_size, pca = (int(_number(numbers[i])) for i in (3, 4, 5))
-    head_size = round(support / coverage) if coverage else -1
+    support, body_size, pca = (_count(numbers[i]) for i in (3, 4, 5))
+    head_size = round(support / coverage) if coverage > 0 else -1  # may be NaN
     return ParsedRule(parsed, (relation, x, y), support, head_size, body_size, pca)
 
 
@@ -208,7 +209,7 @@ def _parse_anyburl(line: str) -> ParsedRule:
                 raise DataError(f"{variable!r} is a constant, expected variables only")
     measures = {}
     if len(fields) == 4:
-        predictions, correct = (int(_number(field)) for field in fields[:2])
+        predictions, correct = (_count(field) for field in fields[:2])
         measures = {"body_size": predictions, "support": correct}
     return ParsedRule(
         [(r, x.strip(), y.strip()) for r, x, y in atoms_found],
@@ -220,6 +221,13 @@ def _parse_anyburl(line: str) -> ParsedRule:
 def _parse_kale(line: str) -> ParsedRule:
     body, head = parse_rule(line)
     return ParsedRule(body, head)
+
+
+def _count(text: str) -> int:
+    number = _number(text)
+    if not math.isfinite(number):
+        raise DataError(f"{text!r} is no count")
+    return int(number)
 
 
 def _number(text: str) -> float:

@@ -10,12 +10,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.data import HeteroData
+from torch_geometric.data import Data, HeteroData
 from tqdm import tqdm
 
 from kblrn_pyg.data import DataError, flat_triples
 from kblrn_pyg.data.kb import FlatTriples
-from kblrn_pyg.evaluation import evaluate
+from kblrn_pyg.evaluation import evaluate, kb_for
 from kblrn_pyg.training.checkpoint import (
     Checkpoint,
     Weights,
@@ -68,9 +68,9 @@ class FitResult:
 
 def fit(
     model: Trainable,
-    train: HeteroData,
-    val: HeteroData | None = None,
-    filter_with: Sequence[HeteroData] = (),
+    train: HeteroData | Data,
+    val: HeteroData | Data | None = None,
+    filter_with: Sequence[HeteroData | Data] = (),
     epochs: int = 100,
     batch_size: int = 512,
     lr: float = 0.001,
@@ -98,9 +98,9 @@ def fit(
 
     Args:
         model (KBLRN): The model.
-        train (HeteroData): The knowledge base, whose known triples
+        train (HeteroData or Data): The knowledge base, whose known triples
             (:obj:`edge_index`) are learnt.
-        val (HeteroData, optional): The split to validate on. At the end the
+        val (HeteroData or Data, optional): The split to validate on. At the end the
             model has the weights of the best validation.
             (default: :obj:`None`, do not validate)
         filter_with (sequence, optional): Further splits whose answers do not
@@ -185,18 +185,21 @@ class _Training:
     def __init__(
         self,
         model: Trainable,
-        train: HeteroData,
-        val: HeteroData | None,
-        filter_with: Sequence[HeteroData],
+        train: HeteroData | Data,
+        val: HeteroData | Data | None,
+        filter_with: Sequence[HeteroData | Data],
         plan: _Plan,
         run: Run | None,
     ) -> None:
-        self.model, self.val, self.filter_with = model, val, filter_with
-        self.plan = plan
+        train = kb_for(model, train, "train")
+        self.val = None if val is None else kb_for(model, val, "val")
+        self.model, self.filter_with, self.plan = model, filter_with, plan
         self.process = Process.from_environment()
         self.run = run if self.process.is_main else None
         triples = _some_triples("train", train, "edge_index")
-        asked = () if val is None else _some_triples("val", val, "edge_label_index")
+        asked: tuple[Tensor, ...] = ()
+        if self.val is not None:
+            asked = _some_triples("val", self.val, "edge_label_index")
         # What must be the same to continue bit for bit; more epochs are fine.
         self.settings = {
             **model.config,
