@@ -376,3 +376,17 @@ def test_damaged_and_foreign_files_are_refused(tmp_path):
     with pytest.raises(DataError, match="holds Python objects"):
         load_kb(path)
     assert [file.name for file in tmp_path.iterdir()] == ["kb.pt"]
+
+
+def test_nodes_that_share_a_name_are_told_apart():
+    data = HeteroData()
+    data["hero"].name, data["city"].name = ["Paris", "Hector"], ["Troy", "Paris"]
+    data["hero"].num_nodes = data["city"].num_nodes = 2
+    data["hero", "lives_in", "city"].edge_index = torch.tensor([[0, 1], [0, 0]])
+    kb = unify_types(data)
+    names = Vocabulary.of(kb).entities
+    assert names.unique(0) == "Paris (hero 0)"
+    assert names.resolve("city 1") == 3
+    assert to_networkx(kb).number_of_nodes() == 4
+    data["hero"].name = ["Aeneas", "Hector"]
+    assert "identifier" not in unify_types(data)["entity"]

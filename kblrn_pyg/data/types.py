@@ -28,7 +28,8 @@ def unify_types(
 
     Args:
         data (HeteroData): The graph. A node type may have :obj:`name`, a list
-            of labels, and :obj:`x`.
+            of labels, and :obj:`x`. Where nodes share a label, nodes have
+            identifiers, too, made of type and index.
         attributes (dict, optional): For each node type, the names of the
             columns of its :obj:`x` that are numerical attributes. Types that
             share a name share the attribute. By default, what a type has as
@@ -46,6 +47,10 @@ def unify_types(
     entity = out["entity"]
     entity.num_nodes = sum(sizes.values())
     entity.name = [name for kind in sizes for name in _node_names(data, kind)]
+    if len(set(entity.name)) < len(entity.name):
+        entity.identifier = [
+            f"{kind} {i}" for kind in sizes for i in range(sizes[kind])
+        ]
     out.attribute_names, entity.x = _unify_values(data, attributes, sizes, offsets)
     entity.type = torch.arange(len(sizes)).repeat_interleave(
         torch.tensor(list(sizes.values()))
