@@ -51,6 +51,10 @@ def test_triple_loader(data, num_workers):
     assert not torch.equal(other[0], batches[0][0])
 
 
+def test_query_loader_of_nothing():
+    assert list(QueryLoader(*torch.empty(3, 0, dtype=torch.long))) == []
+
+
 def test_query_loader(data):
     head, rel, tail = triples = flat_triples(data)
     loader = QueryLoader(*triples, batch_size=100, generator=generator(0))

@@ -4,6 +4,7 @@ import random
 import naive
 import numpy as np
 import pytest
+import torch
 from test_mining import as_dict, as_kb
 
 from kblrn_pyg.data import DataError
@@ -155,6 +156,7 @@ def test_foreign_texts(tmp_path):
         ("likes(x,y)&&likes(z,w)==>spouse(x,w)", "no path"),
         ("likes(x,y)==>spouse(x,z)", "no path"),
         ("likes(x,y)==>spouse(x,x)", "has one variable"),
+        ("likes(x,x)&&likes(x,y)==>spouse(x,y)", "has one variable"),
         ("spouse(x,y)==>spouse(x,y)", "the body is the head"),
         ("spouse(x,y)&&likes(x,y)==>spouse(x,y)", "the body holds the head"),
         ("likes(x,y)&&likes(x,y)==>spouse(x,y)", "two different atoms"),
@@ -182,6 +184,9 @@ def test_lines_that_give_no_rule(tmp_path, line, message):
 
 
 def test_rule_files_that_cannot_be_read(tmp_path):
+    torch.save({"weights": torch.zeros(1)}, tmp_path / "model.pt")
+    with pytest.raises(DataError, match=r"model\.pt.* no rules that 'save' wrote"):
+        RuleSet.load(tmp_path / "model.pt")
     path = tmp_path / "rules.txt"
     path.write_text("\n")
     with pytest.raises(DataError, match=r"rules\.txt:1: the file is empty"):

@@ -105,7 +105,8 @@ class _OneSideBatches:
             order = torch.arange(size)
             if self.shuffle:
                 order = torch.randperm(size, generator=self.generator)
-            batches += (first + order).split(self.batch_size)
+            if size:
+                batches += (first + order).split(self.batch_size)
             first += size
         places = torch.arange(len(batches))
         if self.shuffle:

@@ -143,6 +143,9 @@ def _encode(rule: ParsedRule, names: Names) -> tuple[int, list[int], bool]:
     body = [(names.resolve(name), x, y) for name, x, y in rule.body]
     if h == t:
         raise DataError(f"the head {relation}({h}, {t}) has one variable, expected two")
+    for name, x, y in rule.body:
+        if x == y:
+            raise DataError(f"{name}({x}, {y}) has one variable, expected two")
     if len(body) > 1 and all({x, y} == {h, t} for _, x, y in body):
         codes = [2 * a + (x != h) for a, x, y in body]
         if len(codes) > 2 or codes[0] == codes[1]:

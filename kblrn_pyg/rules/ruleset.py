@@ -272,7 +272,12 @@ class RuleSet:
         Args:
             path (str): The file.
         """
-        return cls.from_dict(load_tensors(path))
+        content = load_tensors(path)
+        if not isinstance(content, dict) or not {"relations", *_COLUMNS} <= set(
+            content
+        ):
+            raise DataError("no rules that 'save' wrote", path)
+        return cls.from_dict(content)
 
     def __str__(self) -> str:
         from kblrn_pyg.rules.text import rule_text
