@@ -156,6 +156,9 @@ def test_experts_that_learned_apart_are_multiplied(places):
         latent,
         replace(features, permuted=True),
     )
+    # Numbers without rules would learn far too much.
+    assert [one.experts for one in replace(job, experts="ln").beginnings] == ["l"]
+    assert replace(job, experts="ln").schedule.epochs > 0
     assert run_job(job, places, progress=False)
     campaign = train._Campaign(job, places, places.runs / job.name)
     parts = {}

@@ -24,6 +24,10 @@ class Schedule:
         return Schedule(self.training | changes, min(self.epochs, 2), self.patience)
 
 
+# Nothing is learned any more.
+_AS_THEY_ARE = Schedule({"validate_every": 1}, epochs=0, patience=0)
+
+
 @dataclass(frozen=True)
 class Recipe:
     r"""How models are trained.
@@ -43,8 +47,9 @@ class Recipe:
         after_latent (Schedule, optional): If there is one, models with further
             experts begin with embeddings that have learned alone, and go on by
             this schedule. (default: :obj:`None`, all experts begin together)
-        features_alone (bool, optional): Whether rules and numbers then have
-            learned without embeddings, too. (default: :obj:`False`)
+        rules_apart (bool, optional): Whether rules, and numbers beside them,
+            then have learned without embeddings, too, and are multiplied with
+            these as they are. (default: :obj:`False`)
         changes (dict, optional): What is different on a data set, by its name.
     """
 
@@ -57,7 +62,7 @@ class Recipe:
     negatives: str = "triple"
     without_latent: Schedule | None = None
     after_latent: Schedule | None = None
-    features_alone: bool = False
+    rules_apart: bool = False
     changes: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def on(self, dataset: str) -> "Recipe":
@@ -76,7 +81,7 @@ class Recipe:
         """
         if self.after_latent is None or "l" not in experts or experts == "l":
             return ()
-        return ("l", experts.replace("l", "")) if self.features_alone else ("l",)
+        return ("l", experts.replace("l", "")) if self._is_apart(experts) else ("l",)
 
     def schedule_of(self, experts: str) -> Schedule:
         r"""Returns how fast and how long a model learns.
@@ -87,9 +92,14 @@ class Recipe:
         special = None
         if "l" not in experts:
             special = self.without_latent
+        elif self._is_apart(experts):
+            special = _AS_THEY_ARE
         elif experts != "l":
             special = self.after_latent
         return special or self.schedule
+
+    def _is_apart(self, experts: str) -> bool:
+        return self.rules_apart and {"l", "r"} <= set(experts)
 
     def shortened(self) -> "Recipe":
         """The same in seconds, to see that everything runs."""
@@ -175,8 +185,7 @@ MODERN = Recipe(
             ),
             # Embeddings know almost all training triples of FB15k, so that rules
             # would learn nothing beside them: what learned apart is multiplied.
-            "features_alone": True,
-            "after_latent": Schedule({"validate_every": 1}, epochs=0, patience=0),
+            "rules_apart": True,
         },
         "FB122": {
             "scorers": ("complex",),
