@@ -250,6 +250,22 @@ def test_no_nan_reaches_a_gradient(data, num_negatives, scorer):
         assert parameter.grad.isfinite().all(), name
 
 
+def test_large_numbers_close_to_each_other():
+    kb = as_kb([(0, 0, 1), (2, 0, 1), (3, 0, 1)], 4, 1)
+    kb["entity"].x = torch.tensor(
+        [[2e9 + 37], [0], [2e9 + 38], [2e9 + 39]], dtype=torch.double
+    )
+    kb.attribute_names = ["a"]
+    model = KBLRN.from_data(kb, "n")
+    with torch.no_grad():
+        model.numerical.weight.fill_(1.0)
+    z = 1 / (2 / 3) ** 0.5  # of the outer ones, in standard deviations
+    expected = torch.tensor([-(z**2), 0.0, -(z**2)]).exp()
+    torch.testing.assert_close(model(*flat_triples(kb)), expected)
+    tails = model.score_tails(torch.tensor([0, 2, 3]), torch.zeros(3, dtype=torch.long))
+    torch.testing.assert_close(tails[:, 1], expected)
+
+
 def test_sign_of_differences(data):
     model = make(data, "n", numerical="sign")
     head, rel, tail = every_triple(model)

@@ -62,7 +62,8 @@ class NumericalExpert(FeatureExpert):
         self.register_buffer("ptr", features.ptr, persistent=False)
         self.register_buffer("attribute", features.attribute, persistent=False)
         self.register_buffer("x", x.double(), persistent=False)
-        self._start = features.centre.float(), features.width.log().float()
+        # As exact as the numbers: a centre may be large and a width small.
+        self._start = features.centre.double(), features.width.double().log()
         if learn_rbf:
             self.centre = Parameter(torch.empty(len(features)))
             self.log_width = Parameter(torch.empty(len(features)))
