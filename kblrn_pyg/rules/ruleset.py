@@ -273,9 +273,8 @@ class RuleSet:
             path (str): The file.
         """
         content = load_tensors(path)
-        if not isinstance(content, dict) or not {"relations", *_COLUMNS} <= set(
-            content
-        ):
+        expected = {"relations", *_COLUMNS}
+        if not isinstance(content, dict) or not expected <= set(content):
             raise DataError("no rules that 'save' wrote", path)
         return cls.from_dict(content)
 
