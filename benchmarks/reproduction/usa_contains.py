@@ -370,11 +370,11 @@ def _reach(
 ) -> set[str]:
     """Returns what steps lead to, without ever stepping on some."""
     found: set[str] = set()
-    todo = list(starts)
-    while todo:
-        new = steps.get(todo.pop(), set()) - found - never
+    waiting = list(starts)
+    while waiting:
+        new = steps.get(waiting.pop(), set()) - found - never
         found |= new
-        todo.extend(new)
+        waiting.extend(new)
     return found
 
 

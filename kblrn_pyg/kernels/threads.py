@@ -58,13 +58,13 @@ def run_all(
             (default: :obj:`None`, all cores)
     """
     # All threads take from one list; its iterator gives no item twice.
-    todo = iter(list(items))
+    waiting = iter(list(items))
     found: SimpleQueue[Result] = SimpleQueue()
     num_helpers = 0 if _is_sharing() else (num_threads or default_threads()) - 1
 
     def work() -> Iterator[Result]:
         scratch = None
-        for item in todo:
+        for item in waiting:
             scratch = new_scratch() if scratch is None else scratch
             with _sharing(num_helpers > 0):
                 result = function(item, scratch)
@@ -81,7 +81,7 @@ def run_all(
             while not found.empty():
                 yield found.get()
     finally:  # after an error, nobody begins another item
-        for _ in todo:
+        for _ in waiting:
             pass
         for helper in helpers:
             helper.result()
