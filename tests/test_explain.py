@@ -10,7 +10,7 @@ import pytest
 import torch
 from scripts import run
 from test_mining import as_kb
-from torch_geometric.data import HeteroData
+from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg import KBLRN
 from kblrn_pyg.data import DataError, ask, flat_triples, read_kb
@@ -540,3 +540,12 @@ def test_graphs_of_users_stay_as_they_are():
     reasons = explain(model, 0, 0, 3, known=[typed])
     assert reasons.known
     assert typed.node_types == ["person", "town"]
+
+
+def test_a_split_of_few_relations_is_known():
+    edges, relations = torch.tensor([[0, 1], [1, 2]]), torch.tensor([0, 1])
+    whole = Data(edge_index=edges, edge_type=relations, num_nodes=3)
+    split = Data(edge_index=edges[:, :1], edge_type=relations[:1], num_nodes=3)
+    model = KBLRN.from_data(whole, "l", 4)
+    assert explain(model, 0, 0, 1, known=[split]).known
+    assert model.predict_tails(0, 0, k=3, known=[split])

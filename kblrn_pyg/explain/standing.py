@@ -52,7 +52,7 @@ def known_facts(
         raise ValueError("'known' must be a list of them (got one HeteroData)")
     edge_type = kb.edge_types[relation]
     found = [kb[edge_type].edge_index]
-    for other in map(as_kb, others):
+    for other in (as_kb(one, len(kb.edge_types)) for one in others):
         sizes = other["entity"].num_nodes, len(other.edge_types)
         if (sizes[0], other.edge_types) != (kb["entity"].num_nodes, kb.edge_types):
             raise ValueError(

@@ -75,7 +75,7 @@ class KnownFacts:
         self._num_nodes = kb["entity"].num_nodes
         self._edge_types = kb.edge_types
         self._sources = [(kb, "edge_index")]
-        for other in map(as_kb, others):
+        for other in (as_kb(one, len(kb.edge_types)) for one in others):
             sizes = other["entity"].num_nodes, len(other.edge_types)
             if sizes[0] != self._num_nodes or other.edge_types != kb.edge_types:
                 raise ValueError(
