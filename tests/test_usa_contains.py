@@ -1,27 +1,17 @@
 """The list of places in the USA, and the figures of the query that asks for it."""
 
-import importlib.util
 import os
 import re
 from pathlib import Path
 
 import pytest
 import torch
-from scripts import REPOSITORY, run
+from reproduction import usa_contains as usa
+from scripts import run
 
 from kblrn_pyg.data import ask, make_kb
 
-SCRIPT = "benchmarks/reproduction/usa_contains.py"
-
-
-def load_script():
-    spec = importlib.util.spec_from_file_location("usa_contains", REPOSITORY / SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-usa = load_script()
+SCRIPT = "benchmarks/usa_contains.py"
 
 COUNTS = {
     "FB15k-237": 954,

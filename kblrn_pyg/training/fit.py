@@ -23,6 +23,7 @@ from kblrn_pyg.training.checkpoint import (
     save_checkpoint,
     versions,
 )
+from kblrn_pyg.training.plan import Plan
 from kblrn_pyg.training.position import Position
 from kblrn_pyg.training.process import (
     Interrupted,
@@ -133,7 +134,7 @@ def fit(
         progress (bool, optional): Whether to show a progress bar.
             (default: :obj:`False`)
     """
-    plan = _Plan(
+    plan = Plan(
         epochs, batch_size, lr, lr_decay, feature_lr, validate_every, patience, seed
     )
     keep_freed_memory()
@@ -153,32 +154,6 @@ def fit(
     return training.result()
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """The numbers that :meth:`fit` takes."""
-
-    epochs: int
-    batch_size: int
-    lr: float
-    lr_decay: float
-    feature_lr: float | None
-    validate_every: int
-    patience: int
-    seed: int
-
-    def __post_init__(self) -> None:
-        for name in ("epochs", "patience", "seed"):
-            if (number := getattr(self, name)) < 0:
-                raise ValueError(f"'{name}' must not be negative (got {number})")
-        for name in ("batch_size", "lr", "lr_decay", "feature_lr", "validate_every"):
-            number = getattr(self, name)
-            if number is not None and not number > 0:
-                raise ValueError(f"'{name}' must be positive (got {number})")
-
-    def validates(self, epoch: int) -> bool:
-        return epoch % self.validate_every == 0 or epoch == self.epochs
-
-
 class _Training:
     """A training and its state."""
 
@@ -188,7 +163,7 @@ class _Training:
         train: HeteroData | Data,
         val: HeteroData | Data | None,
         filter_with: Sequence[HeteroData | Data],
-        plan: _Plan,
+        plan: Plan,
         run: Run | None,
     ) -> None:
         train = kb_for(model, train, "train")
@@ -221,7 +196,7 @@ class _Training:
             **by_query,
         )
         # Fused, because it is seven times faster on a CPU.
-        groups = _groups(model, plan)
+        groups = plan.parameter_groups(model)
         self.rates = [group["lr"] for group in groups]
         self.optimizer = torch.optim.Adam(groups, fused=True)
 
@@ -379,18 +354,6 @@ class _Training:
         self.stopping.load_state_dict(checkpoint.stopping)
         self.history, self.best = checkpoint.history, checkpoint.best
         self.rng = checkpoint.rng
-
-
-def _groups(model: Trainable, plan: _Plan) -> list[dict[str, Any]]:
-    """The parameters of a model with their learning rates."""
-    parameters = list(model.parameters())
-    if plan.feature_lr is None:
-        return [{"params": parameters, "lr": plan.lr}]
-    features = model.feature_parameters()
-    is_feature = {id(one) for one in features}
-    others = [one for one in parameters if id(one) not in is_feature]
-    groups = (others, plan.lr), (features, plan.feature_lr)
-    return [{"params": params, "lr": lr} for params, lr in groups if params]
 
 
 def _some_triples(name: str, data: HeteroData, key: str) -> FlatTriples:
