@@ -84,6 +84,11 @@ def test_import_with_holdout(files, capsys):
         ({"valid": "nowhere.csv"}, "nowhere.csv: no such file"),
         ({"holdout": "0.1"}, "'holdout' must not be given beside"),
         ({"numerical": "train.csv"}, "train.csv:2: the value 'p1' is no finite number"),
+        ({"out": "families"}, "--out families is the name of the data set Families"),
+        (
+            {"valid": None, "test": None, "holdout": "0.1", "seed": "-1"},
+            "'seed' must not be negative (got -1)",
+        ),
     ],
 )
 def test_import_mistakes(files, capsys, monkeypatch, changes, message):
@@ -134,12 +139,22 @@ def test_mine_with_the_preset_of_the_paper():
     assert done.out.splitlines()[1].split() == ["84", "5", "79", "0", "11"]
 
 
+def test_options_beat_the_preset(tmp_path):
+    out = tmp_path / "rules.pt"
+    words = ["--preset", "paper", "--min-head-coverage", "0.9", "--out", out]
+    assert run("kblrn", "mine", "Families", *words).code == 0
+    rules = RuleSet.load(out)
+    assert rules.head_coverage.min() >= 0.9
+    assert rules.pca_confidence.min() >= 0.1
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["Families", "--relation", "nothing"], "unknown relation 'nothing'"),
         (["Families", "--out", "rules.xyz"], "has no known ending"),
         (["Nobody"], "unknown data set"),
+        (["Families", "--min-confidence", "nan"], "'min_confidence' must be a number"),
     ],
 )
 def test_mine_mistakes(words, message):

@@ -179,6 +179,17 @@ def test_local_knowledge_base_is_never_half_written(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_directory_with_the_name_of_a_data_set(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    kbs, _ = read_kb([("a", "r", "b")], [("b", "r", "a")], [("a", "r", "a")])
+    write_local_kb("families", kbs)
+    with pytest.raises(DataError, match=r"'\./families' for the directory"):
+        load_dataset("families")
+    assert load_dataset("./families")["train"]["entity"].num_nodes == 2
+    (tmp_path / "Families" / "raw").mkdir(parents=True)  # no imported data set
+    assert load_dataset("Families")["train"]["entity"].num_nodes == 2232
+
+
 def test_unknown_data_set():
     with pytest.raises(
         DataError, match="unknown data set 'FB16k', expected one of Fam"

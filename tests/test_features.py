@@ -17,7 +17,12 @@ CHOICES = ("equal_ends", "equal_middle", "self_loops")
 def every_rule(num_relations, rng):
     """A rule set with many bodies of each kind, mined or not."""
     bodies = naive.all_bodies(num_relations, 2, parallel=True)
-    rules = [(head, body) for head in range(num_relations) for body in bodies]
+    rules = [
+        (head, (kind, codes))
+        for head in range(num_relations)
+        for kind, codes in bodies
+        if 2 * head not in codes or (kind == "path" and len(codes) == 2)
+    ]
     rules = rng.sample(rules, min(len(rules), 60))
     return RuleSet.build(
         [f"r{i}" for i in range(num_relations)],
@@ -159,3 +164,31 @@ def test_threads_are_those_of_now():
         assert features.num_threads == before + 1
     finally:
         limit_threads(before)
+
+
+@pytest.mark.parametrize(
+    ("head", "rel", "message"),
+    [
+        ([0], [3], r"ids of relations must lie in 0 to 2 \(got 3 to 3\)"),
+        ([0], [-1], r"ids of relations must lie in 0 to 2"),
+        ([4], [0], r"ids of entities must lie in 0 to 3"),
+        ([-2], [0], r"ids of entities must lie in 0 to 3"),
+        ([0, 1], [0], r"must be as many \(got \[1, 2"),
+    ],
+)
+def test_wrong_ids_are_refused(head, rel, message):
+    """Kernels do not look, and would read memory of others."""
+    data = as_kb([(0, 0, 1), (1, 1, 2), (2, 2, 3)], 4, 3)
+    rules = RuleSet.build(["r0", "r1", "r2"], head=[0, 1], steps=[[2], [4, 1]])
+    features = PathFeatures(data, rules)
+    heads, rels = np.array(head), np.array(rel)
+    scores, weight = np.zeros((len(head), 4)), np.zeros(2)
+    for ask in (
+        lambda: features.tails(heads, rels),
+        lambda: features.heads(rels, heads),
+        lambda: features.pairs(heads, rels, heads),
+        lambda: features.own_evidence(heads, rels, heads),
+        lambda: features.add_scores(True, heads, rels, weight, scores),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ask()

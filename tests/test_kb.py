@@ -4,13 +4,14 @@ import random
 import networkx as nx
 import pytest
 import torch
-from torch_geometric.data import HeteroData
+from torch_geometric.data import Data, HeteroData
 from torch_geometric.transforms import RandomLinkSplit
 
 from kblrn_pyg.data import (
     DataError,
     Names,
     Vocabulary,
+    as_kb,
     ask,
     find_problems,
     flat_triples,
@@ -390,3 +391,121 @@ def test_nodes_that_share_a_name_are_told_apart():
     assert to_networkx(kb).number_of_nodes() == 4
     data["hero"].name = ["Aeneas", "Hector"]
     assert "identifier" not in unify_types(data)["entity"]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["km/h", "approx.", "No. of staff", "ratio 1:2"],
+        ["<5", "5"],
+        ["<5>", "5"],
+        ["user.likes.item", "user.owns.item"],
+    ],
+)
+def test_names_that_are_no_paths_stay(names):
+    assert shorten(names) == names
+
+
+def test_endings_are_never_empty():
+    assert shorten(["http://a/b/", "foaf:age", "/x/y"]) == ["b/", "age", "y"]
+
+
+@pytest.mark.parametrize(
+    ("triples", "message"),
+    [
+        (([0, 1], [0, 1], [1, 0]), r"relations must lie in 0 to 0 \(got 0 to 1\)"),
+        (([0, 2], [0, 0], [1, 0]), r"heads must lie in 0 to 1"),
+        (([0], [0], [-1]), r"tails must lie in 0 to 1"),
+        (([0], [0, 0], [1, 1]), r"equally long \(got \[1, 2, 2\]\)"),
+    ],
+)
+def test_ids_that_do_not_exist_are_refused(triples, message):
+    columns = tuple(map(torch.tensor, triples))
+    with pytest.raises(ValueError, match=message):
+        make_kb(["a", "b"], ["r"], columns)
+    some = make_kb(["a", "b"], ["r"], tuple(torch.tensor([[0], [0], [1]])))
+    with pytest.raises(ValueError, match=message):
+        ask(some, columns)
+
+
+def shop_graph():
+    data = HeteroData()
+    data["user"].num_nodes, data["item"].num_nodes = 2, 2
+    data["user", "likes", "item"].edge_index = torch.tensor([[0, 1], [0, 1]])
+    return data
+
+
+def test_identifiers_of_several_types_are_kept():
+    data = shop_graph()
+    data["user"].identifier = ["u7", "u9"]
+    assert unify_types(data)["entity"].identifier == ["u7", "u9", "item 0", "item 1"]
+
+
+def test_positive_edges_of_a_split_are_asked_about():
+    data = shop_graph()
+    data["user", "likes", "item"].pos_edge_label_index = torch.tensor([[0], [1]])
+    data["user", "likes", "item"].neg_edge_label_index = torch.tensor([[1], [0]])
+    store = unify_types(data)["entity", "likes", "entity"]
+    assert store.edge_label_index.tolist() == [[0], [3]]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"user": "height"}, "list of different names .got 'height'"),
+        ({"user": ["h", "h"]}, "list of different names"),
+        ({"shop": ["h"]}, "names the node type 'shop'"),
+    ],
+)
+def test_attributes_of_several_types_are_checked(attributes, message):
+    with pytest.raises(DataError, match=message):
+        unify_types(shop_graph(), attributes)
+
+
+def test_edges_need_their_node_types():
+    data = shop_graph()
+    data["user", "buys", "thing"].edge_index = torch.tensor([[0], [0]])
+    with pytest.raises(DataError, match="names the node type 'thing', expected one of"):
+        unify_types(data)
+
+
+def test_homogeneous_graphs_keep_names_and_numbers():
+    data = Data(
+        edge_index=torch.tensor([[0], [1]], dtype=torch.int32),
+        edge_type=torch.tensor([0], dtype=torch.int32),
+        x=torch.tensor([[180.0], [170.0]]),
+        name=["Ada", "Ben"],
+        attribute_names=["height"],
+        num_nodes=2,
+    )
+    kb = as_kb(data)
+    assert kb["entity"].name == ["Ada", "Ben"]
+    assert kb["entity"].x.tolist() == [[180.0], [170.0]]
+    assert kb.attribute_names == ["height"]
+    data.name = ["Ada"]
+    with pytest.raises(DataError, match=r"'name' must have 2 entries \(got 1\)"):
+        as_kb(data)
+    with pytest.raises(DataError, match="must have edge_index, edge_type and num"):
+        as_kb(Data(edge_type=torch.tensor([0]), num_nodes=2))
+
+
+@pytest.mark.parametrize("content", [b"a,b\n", b"", b"\x80\x02."])
+def test_files_of_others_are_told_in_a_line(tmp_path, content):
+    path = tmp_path / "kb.pt"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"kb\.pt: is damaged, or no file of this"):
+        load_kb(path)
+    with pytest.raises(DataError, match="cannot be read: Is a directory"):
+        load_kb(tmp_path)
+    torch.save({"relations": []}, path)
+    with pytest.raises(DataError, match="no knowledge base that 'save_kb' wrote"):
+        load_kb(path)
+
+
+def test_saved_files_are_for_everybody(tmp_path):
+    kb = make_kb(["a", "b"], ["r"], tuple(torch.tensor([[0], [0], [1]])))
+    (tmp_path / "plain").touch()
+    save_kb(kb, tmp_path / "kb.pt")
+    usual = (tmp_path / "plain").stat().st_mode
+    assert (tmp_path / "kb.pt").stat().st_mode == usual
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kb.pt", "plain"]

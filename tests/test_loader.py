@@ -1,11 +1,12 @@
 import pytest
 import torch
 from torch_geometric import typing
+from torch_geometric.data import HeteroData
 from torch_geometric.loader import LinkLoader, LinkNeighborLoader
 from torch_geometric.sampler import NegativeSampling
 
 from kblrn_pyg import KBLRN
-from kblrn_pyg.data import flat_triples
+from kblrn_pyg.data import flat_triples, unify_types
 from kblrn_pyg.datasets import Families
 from kblrn_pyg.loader import KBSampler, QueryLoader, TripleLoader, batch_triples
 
@@ -182,3 +183,29 @@ def test_an_epoch_through_stock_link_loaders_learns(data):
 def test_batches_of_other_loaders_are_refused(data):
     with pytest.raises(ValueError, match="'batch' must come from a LinkLoader"):
         batch_triples(data)
+
+
+@pytest.mark.parametrize("num_edges", [2, 3, 4])
+def test_link_loader_of_several_node_types(num_edges):
+    """PyG takes lists of a store for attributes of as many edges."""
+    typed = HeteroData()
+    typed["user"].num_nodes, typed["item"].num_nodes = 5, 5
+    some = torch.arange(num_edges)
+    typed["user", "knows", "user"].edge_index = torch.stack([some, some])
+    typed["user", "likes", "item"].edge_index = torch.tensor([[0, 1, 2], [2, 1, 0]])
+    data = unify_types(typed)
+    likes = "entity", "likes", "entity"
+    index = likes, data[likes].edge_index
+    loader = LinkLoader(data, KBSampler(data), edge_label_index=index, batch_size=2)
+    triples = [batch_triples(batch) for batch in loader]
+    assert [one.tail_index.tolist() for one in triples] == [[7, 6], [5]]
+
+
+def test_query_loader_of_narrow_ids():
+    head = torch.tensor([0, 0, 2**20 - 1], dtype=torch.int32)
+    rel = torch.tensor([0, 4096, 0], dtype=torch.int32)
+    loader = QueryLoader(head, rel, head, batch_size=1, shuffle=False)
+    assert all(len(batch[0]) == 1 for batch in loader)
+    assert len(loader) == 6
+    with pytest.raises(ValueError, match="'batch_size' must be positive"):
+        QueryLoader(head, rel, head, batch_size=0)

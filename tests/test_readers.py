@@ -228,3 +228,79 @@ def test_holdout_keeps_everything_known():
     assert asked(kbs) == asked(again) != asked(other)
     with pytest.raises(DataError, match="0 of 3 triples can be held out"):
         read_kb([("a", "r", "b"), ("c", "q", "d"), ("e", "p", "f")], holdout=0.3)
+
+
+def test_columns_are_found_by_their_names(tmp_path):
+    """A networkx edge list has the relation last; by place it would be a tail."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(TRIPLES, columns=["source", "relation", "target"])
+    turned = frame[["source", "target", "relation"]]
+    letters = pd.DataFrame(TRIPLES, columns=["h", "r", "t"])[["t", "r", "h"]]
+    file = tmp_path / "a.csv"
+    turned.to_csv(file, index=False)
+    shuffled = [
+        dict(zip(("tail", "head", "relation"), (t, h, r))) for h, r, t in TRIPLES
+    ]
+    for source in (turned, letters, file, shuffled, frame.to_dict("records")):
+        assert names_of(read_triples(source)) == TRIPLES
+    write(file, "source,target,relation\nAda,,spouse\n")
+    with pytest.raises(DataError, match=r"a\.csv:2: the tail is empty"):
+        read_triples(file)
+
+
+def test_columns_of_other_names_are_refused():
+    pd = pytest.importorskip("pandas")
+    wide = pd.DataFrame({"entity": ["Ada"], "height": [180], "weight": [80]})
+    with pytest.raises(DataError, match="columns entity, height, weight, expected"):
+        read_values(wide)
+    with pytest.raises(DataError, match=r"row:1: got \{'a': 1\}, expected 3"):
+        read_triples([{"a": 1}])
+
+
+def test_letters_in_another_order_are_no_header(tmp_path):
+    path = write(tmp_path / "a.csv", "t,h,r\nh,r,t\n")
+    assert names_of(read_triples(path)) == [("t", "h", "r"), ("h", "r", "t")]
+
+
+def test_arrays_and_tensors_are_rows_of_numbers():
+    torch = pytest.importorskip("torch")
+    for rows in (np.array([[0, 1, 2]]), torch.tensor([[0, 1, 2]])):
+        assert names_of(read_triples(rows)) == [("0", "1", "2")]
+    with pytest.raises(DataError, match="row:1: got 1, expected 3"):
+        read_triples([1, 2])
+
+
+def test_what_pandas_calls_missing_is_no_name():
+    pd = pytest.importorskip("pandas")
+    columns = ["head", "relation", "tail"]
+    text = pd.DataFrame([["Ada", "s", "Ben"], [None, "s", "Cy"]], columns=columns)
+    dates = pd.DataFrame([["Ada", "s", pd.NaT]], columns=columns)
+    for frame, name in ((text.astype("string"), "head"), (dates, "tail")):
+        with pytest.raises(DataError, match=f"the {name} is empty"):
+            read_triples(frame)
+    with pytest.raises(DataError, match="the tail is empty"):
+        read_triples([("Ada", "s", np.float32("nan"))])
+
+
+def test_spaces_around_fields_of_csv_do_not_count(tmp_path):
+    path = write(tmp_path / "A.CSV", 'Ada , spouse , Ben\n"Ben ",spouse,Ada\n')
+    triples = read_triples(path)
+    assert triples.entities == ["Ada", "Ben"]
+    assert triples.relations == ["spouse"]
+
+
+def test_values_of_several_sources_are_averaged_once(tmp_path):
+    pytest.importorskip("pyoxigraph")
+    born = '<x:a> <x:born> "{}"^^<http://www.w3.org/2001/XMLSchema#integer> .\n'
+    fact = "<x:a> <x:knows> <x:b> .\n"
+    train = write(tmp_path / "a.NT", fact + born.format(1950) + born.format(1960))
+    numbers = [("x:a", "x:born", 1960)]
+    kbs, report = read_kb(train, numerical=numbers, min_entities=1)
+    assert kbs["train"]["entity"].x[0].tolist() == pytest.approx([1956.0 + 2 / 3])
+    assert report.num_averaged == 2
+    with pytest.raises(DataError, match="several values of 'x:born' for 'x:a'"):
+        read_kb(train, min_entities=1, strict=True)
+    once = write(tmp_path / "b.nt", fact + born.format(1950))
+    assert read_kb(once, min_entities=1, strict=True)
+    with pytest.raises(DataError, match="several values of 'x:born' for 'x:a'"):
+        read_kb(once, numerical=numbers, min_entities=1, strict=True)

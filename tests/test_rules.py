@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from test_mining import as_dict, as_kb
+from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data import DataError
 from kblrn_pyg.datasets import Families
@@ -203,3 +204,79 @@ def test_transform_leaves_rules_with_the_data():
     assert repr(MineRules(max_hops=1)) == "MineRules(max_hops=1)"
     with pytest.raises(DataError, match="has no rules"):
         RuleSet.of_data(Families()[0])
+
+
+@pytest.mark.parametrize(
+    ("head", "steps", "parallel", "measures", "message"),
+    [
+        ([0, 0], [[2]], None, {}, r"'steps' must have 2 entries, as 'head' \(got 1\)"),
+        ([0], [[2]], [False, True], {}, "'parallel' must have 1 entries"),
+        ([0], [[2]], None, {"support": [1, 2]}, "'support' must have 1 entries"),
+        ([0], [[2]], None, {"suport": [1]}, r"'measures' must be among .*suport"),
+        ([0], [[]], None, {}, "codes of at least 0"),
+        ([0], [[-5]], None, {}, "codes of at least 0"),
+        ([0], [[6]], None, {}, "'steps' must hold codes"),
+        ([0], [[2, 2]], [True], {}, "two different steps"),
+        ([0], [[2, 3, 4]], [True], {}, "two different steps"),
+        ([0], [[0]], None, {}, "its own head"),
+        ([0], [[2, 0]], [True], {}, "its own head"),
+    ],
+)
+def test_rules_that_are_none_are_refused(head, steps, parallel, measures, message):
+    with pytest.raises(ValueError, match=message):
+        RuleSet.build(RELATIONS, head, steps, parallel, **measures)
+
+
+def test_parallel_steps_are_ordered_beside_longer_bodies():
+    rules = RuleSet.build(
+        RELATIONS, [0, 1], [[5, 2], [0, 0, 4]], parallel=[True, False]
+    )
+    assert rules.steps.tolist() == [[2, 5, -1], [0, 0, 4]]
+
+
+def test_filter_takes_names(mined):
+    name = mined.relations[int(mined.head[0])]
+    by_name = mined.filter(relations=[name])
+    assert len(by_name) == int((mined.head == mined.head[0]).sum()) > 0
+    with pytest.raises(DataError, match="unknown relation 'nobody'"):
+        mined.filter(relations=["nobody"])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "?a  likes  Paris  ?b  likes  Paris   => ?a  spouse  ?b",
+        "likes(x,Paris)&&likes(y,Paris)==>spouse(x,y)",
+        "spouse(X,Y) <= likes(X,paris), likes(Y,paris)",
+    ],
+)
+def test_rules_with_constants_are_refused(tmp_path, line):
+    path = tmp_path / "rules.txt"
+    path.write_text(line + "\n")
+    with pytest.raises(DataError, match=r"rules\.txt:1: '.aris' is a constant"):
+        read_rules(path, RELATIONS)
+
+
+def test_no_atom_of_a_rule_is_dropped(tmp_path):
+    path = tmp_path / "rules.txt"
+    path.write_text("spouse(X,Y) <= parent_of(X,Y), likes(Y)\n")
+    with pytest.raises(DataError, match=r"rules\.txt:1: no rule"):
+        read_rules(path, RELATIONS)
+
+
+def test_mining_looks_at_what_it_is_given():
+    broken = as_kb([(0, 0, 1)], 2, 1)
+    broken["entity", "r0", "entity"].edge_index[0, 0] = 5
+    with pytest.raises(DataError, match="must lie in 0 to 1"):
+        mine_rules(broken)
+    with pytest.raises(ValueError, match=r"'min_confidence' must be a number"):
+        mine_rules(as_kb([(0, 0, 1)], 2, 1), min_confidence=float("nan"))
+
+
+def test_rules_of_graphs_with_several_node_types():
+    typed = HeteroData()
+    typed["user"].num_nodes, typed["item"].num_nodes = 2, 2
+    edges = torch.tensor([[0, 1], [0, 1]])
+    typed["user", "likes", "item"].edge_index = edges
+    typed["user", "buys", "item"].edge_index = edges
+    assert "likes(h, t) ⇐ buys(h, t)" in str(mine_rules(typed))

@@ -5,6 +5,7 @@ import argparse
 from kblrn_pyg.cli.table import format_table
 from kblrn_pyg.data import DataError, read_kb
 from kblrn_pyg.datasets import write_local_kb
+from kblrn_pyg.datasets.load import known_name
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,6 +41,11 @@ def run(options: argparse.Namespace) -> None:
         raise DataError(
             "the validation or test split is missing, expected --valid and --test, "
             "or --holdout FRACTION to take them from the training triples"
+        )
+    known = known_name(options.out)
+    if known is not None:
+        raise DataError(
+            f"--out {options.out} is the name of the data set {known}, expected another"
         )
     kbs, report = read_kb(
         options.train,

@@ -2,11 +2,23 @@
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from kblrn_pyg.cli.table import format_table
 from kblrn_pyg.data import DataError, Vocabulary
 from kblrn_pyg.datasets import DATASETS, load_dataset
 from kblrn_pyg.rules import PAPER, RuleSet, body_text, mine_rules, write_rules
+
+# Arguments of 'mine_rules' that are options here.
+_SETTINGS = (
+    "max_hops",
+    "min_head_coverage",
+    "min_support",
+    "min_confidence",
+    "min_pca_confidence",
+    "max_rules_per_relation",
+    "parallel",
+)
 
 _FORMATS = {".tsv": "amie", ".txt": "anyburl", ".kale": "kale"}
 
@@ -21,14 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--preset",
         choices=["paper"],
         help="the rules that the paper used as features: "
-        + ", ".join(f"{key} {value}" for key, value in PAPER.items()),
+        + ", ".join(f"{key} {value}" for key, value in PAPER.items())
+        + "; other options beat it",
     )
     parser.add_argument(
-        "--max-hops",
-        type=int,
-        choices=[1, 2],
-        default=2,
-        help="the longest path (default: %(default)s)",
+        "--max-hops", type=int, choices=[1, 2], help="the longest path (default: 2)"
     )
     _add_least(parser, "head_coverage", float, 0.01, "the part of facts it explains")
     _add_least(parser, "support", int, 1, "the number of facts it explains")
@@ -46,7 +55,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="keep those with the most support (default: all)",
     )
     parser.add_argument(
-        "--parallel", action="store_true", help="look for a(h, t) ∧ b(h, t), too"
+        "--parallel",
+        action="store_true",
+        default=None,
+        help="look for a(h, t) ∧ b(h, t), too",
     )
     parser.add_argument("--relation", help="show the rules of one relation")
     parser.add_argument(
@@ -66,9 +78,7 @@ def _add_least(
     parser.add_argument(
         f"--min-{name.replace('_', '-')}",
         type=kind,
-        default=least,
-        help=f"the least {name.replace('_', ' ')} of a rule: {text} "
-        "(default: %(default)s)",
+        help=f"the least {name.replace('_', ' ')} of a rule: {text} (default: {least})",
     )
 
 
@@ -79,18 +89,13 @@ def run(options: argparse.Namespace) -> None:
     data = load_dataset(options.dataset, options.root)["train"]
     names = Vocabulary.of(data).relations
     relation = names.resolve(options.relation) if options.relation else None
-    settings = {
-        "max_hops": options.max_hops,
-        "min_head_coverage": options.min_head_coverage,
-        "min_support": options.min_support,
-        "min_confidence": options.min_confidence,
-        "min_pca_confidence": options.min_pca_confidence,
-        "max_rules_per_relation": options.max_rules_per_relation,
-        "parallel": options.parallel,
-    }
-    if options.preset == "paper":
-        settings |= PAPER
-    rules = mine_rules(data, **settings, progress=True)
+    given = {name: getattr(options, name) for name in _SETTINGS}
+    settings: dict[str, Any] = PAPER if options.preset == "paper" else {}
+    settings = settings | {k: value for k, value in given.items() if value is not None}
+    try:
+        rules = mine_rules(data, **settings, progress=True)
+    except ValueError as error:
+        raise DataError(str(error)) from None
     shown = rules if relation is None else rules.filter(relations=[relation])
     print(_summary(rules))
     print()

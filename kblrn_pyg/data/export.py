@@ -28,7 +28,9 @@ def to_networkx(data: HeteroData) -> "nx.MultiDiGraph[str]":
             for attribute, value in zip(data.attribute_names, row)
             if value == value  # NaN, the unknown, differs from itself
         }
-        graph.add_node(key, **{**known, "name": name})
+        graph.add_node(key)
+        # An attribute may have the name of an argument of 'add_node'.
+        graph.nodes[key].update({**known, "name": name})
     for edge_type in data.edge_types:
         for head, tail in data[edge_type].edge_index.t().tolist():
             graph.add_edge(identifiers[head], identifiers[tail], key=edge_type[1])

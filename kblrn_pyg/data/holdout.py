@@ -21,6 +21,8 @@ def hold_out(
     """
     if not 0 < fraction < 0.5:
         raise DataError(f"'fraction' must lie between 0 and 0.5 (got {fraction})")
+    if seed < 0:
+        raise DataError(f"'seed' must not be negative (got {seed})")
     wanted = 2 * max(1, round(fraction * len(triples)))
     held = _spare_triples(triples, wanted, np.random.default_rng(seed))
     if len(held) < wanted:

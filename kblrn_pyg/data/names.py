@@ -13,6 +13,7 @@ from torch_geometric.data import HeteroData
 from kblrn_pyg.data.errors import DataError
 
 _SEPARATORS = "/.#:"
+_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 _MAX_LISTED = 8
 
 
@@ -206,24 +207,32 @@ def last_segment(name: str) -> str:
 
 
 def shorten(names: Sequence[str]) -> list[str]:
-    r"""Shortens each name to its shortest ending that no other name shares.
+    r"""Shortens names that are paths to their shortest ending that no other shares.
+
+    A path is an IRI, a name in angle brackets, or begins with a slash, as those
+    of Freebase do; other names, such as :obj:`km/h`, stay as they are.
 
     Example:
         >>> shorten(["<http://x/ns/person.height>", "<http://x/ns/club.founded>",
         ...          "<http://x/ns/city.founded>"])
         ['height', 'club.founded', 'city.founded']
     """
-    full = [name.strip("<>") for name in names]
-    endings = [_endings(name) for name in full]
+    endings = [_endings(name) for name in names]
     owners: dict[str, int] = defaultdict(int)
     for ending in (ending for group in endings for ending in group):
         owners[ending] += 1
     return [
         next((ending for ending in group if owners[ending] == 1), name)
-        for name, group in zip(full, endings)
+        for name, group in zip(names, endings)
     ]
 
 
 def _endings(name: str) -> list[str]:
+    """Returns what a name may be shortened to, the shortest first."""
+    is_bracketed = len(name) > 2 and name[0] == "<" and name[-1] == ">"
+    if not (is_bracketed or name.startswith("/") or _IRI.fullmatch(name)):
+        return [name]
+    name = name[1:-1] if is_bracketed else name
     starts = [match.end() for match in re.finditer(f"[{_SEPARATORS}]+", name)]
-    return [name[start:] for start in reversed(starts)] + [name]
+    endings = [name[start:] for start in reversed(starts) if start < len(name)]
+    return [*endings, name]

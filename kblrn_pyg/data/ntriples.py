@@ -66,6 +66,7 @@ def read_ntriples(
     path: PathLike,
     entities: Container[str] | None = None,
     progress: bool = False,
+    average: bool = True,
 ) -> NTriples:
     r"""Reads an N-Triples file (:obj:`.nt` or :obj:`.nt.gz`) as a stream.
 
@@ -86,6 +87,9 @@ def read_ntriples(
             literal, are among them. (default: :obj:`None`, all)
         progress (bool, optional): Whether to show a progress bar.
             (default: :obj:`False`)
+        average (bool, optional): If set to :obj:`False`, several values of an
+            entity and an attribute are not averaged yet.
+            (default: :obj:`True`)
     """
     pyoxigraph = _import_pyoxigraph()
     path = Path(path)
@@ -104,7 +108,7 @@ def read_ntriples(
         raise DataError(message, path, error.lineno) from None
     if num_statements == 0:
         raise DataError("the file is empty, expected N-Triples", path, 1)
-    return collector.result()
+    return collector.result(average)
 
 
 class _Collector:
@@ -163,7 +167,7 @@ class _Collector:
         self.value_ids.extend((self.entity_id[subject], self.attribute_id[predicate]))
         self.values.append(value)
 
-    def result(self) -> NTriples:
+    def result(self, average: bool) -> NTriples:
         names = [_text(node) for node in self.entity_id]
         head, rel, tail = np.concatenate(self.triple_ids).reshape(-1, 3).T
         entities, head, tail = _only_with_triples(names, head, tail)
@@ -175,7 +179,7 @@ class _Collector:
         )
         return NTriples(
             distinct_triples(entities, relations, head, rel, tail),
-            average_repeated(values),
+            average_repeated(values) if average else values,
             self.num_other_literals,
         )
 

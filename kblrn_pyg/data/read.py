@@ -1,18 +1,23 @@
 """One call from a user's files to a knowledge base."""
 
 import os
-from collections.abc import Iterable
-from pathlib import Path
 
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data.build import BuildReport, build_kb
 from kblrn_pyg.data.errors import DataError
 from kblrn_pyg.data.holdout import hold_out
-from kblrn_pyg.data.ntriples import read_ntriples
+from kblrn_pyg.data.ntriples import NTriples, read_ntriples
+from kblrn_pyg.data.rows import ending
 from kblrn_pyg.data.sources import Source, place
 from kblrn_pyg.data.triples import NamedTriples, read_triples
-from kblrn_pyg.data.values import NamedValues, average_repeated, read_values
+from kblrn_pyg.data.values import (
+    NamedValues,
+    average_repeated,
+    join_values,
+    read_values,
+    refuse_repeated,
+)
 
 
 def read_kb(
@@ -67,7 +72,7 @@ def read_kb(
         if source is None:
             continue
         if _is_ntriples(source):
-            content = read_ntriples(source, progress=progress)  # type: ignore[arg-type]
+            content = _read_ntriples(source, progress)
             splits[split] = content.triples
             tables.append(content.values)
             num_other_literals += content.num_other_literals
@@ -77,32 +82,36 @@ def read_kb(
             raise DataError(f"no triples for the {split} split", **place(source, 1))
     if numerical is not None:
         tables.append(_read_numerical(numerical, strict, progress))
+    values = _merge(tables, strict)
     if holdout is not None:
         splits = hold_out(splits["train"], holdout, seed)
-    kbs, report = build_kb(splits, _merge(tables), min_entities=min_entities)
+    kbs, report = build_kb(splits, values, min_entities=min_entities)
     report.num_other_literals = num_other_literals
     return kbs, report
 
 
+def _read_ntriples(source: Source, progress: bool) -> NTriples:
+    assert isinstance(source, (str, os.PathLike))
+    return read_ntriples(source, progress=progress, average=False)
+
+
 def _read_numerical(source: Source, strict: bool, progress: bool) -> NamedValues:
     if _is_ntriples(source):
-        return read_ntriples(source, progress=progress).values  # type: ignore[arg-type]
-    return read_values(source, strict=strict, progress=progress)
+        return _read_ntriples(source, progress).values
+    return read_values(source, strict=strict, progress=progress, average=False)
 
 
-def _merge(tables: Iterable[NamedValues]) -> NamedValues | None:
+def _merge(tables: list[NamedValues], strict: bool) -> NamedValues | None:
     tables = [table for table in tables if len(table)]
-    if len(tables) <= 1:
-        return tables[0] if tables else None
-    rows = [
-        (table.entities[entity], table.attributes[attribute], value)
-        for table in tables
-        for entity, attribute, value in zip(table.entity, table.attribute, table.value)
-    ]
-    return average_repeated(read_values(rows))
+    if not tables:
+        return None
+    values = join_values(tables)
+    if strict:
+        refuse_repeated(values)
+    return average_repeated(values)
 
 
 def _is_ntriples(source: Source) -> bool:
     if not isinstance(source, (str, os.PathLike)):
         return False
-    return Path(source).name.removesuffix(".gz").endswith(".nt")
+    return ending(source) == ".nt"

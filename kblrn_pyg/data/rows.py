@@ -20,14 +20,15 @@ PathLike = str | os.PathLike[str]
 # Large enough to amortise Python's overhead, small enough to stay in memory.
 BLOCK_BYTES = 1 << 22
 
-HEADERS = {
+# What people call the three columns, in their order.
+_HEADERS = (
     ("head", "relation", "tail"),
     ("subject", "predicate", "object"),
     ("source", "relation", "target"),
     ("h", "r", "t"),
     ("s", "p", "o"),
     ("entity", "attribute", "value"),
-}
+)
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,30 @@ class RowBlock:
     columns: list[list[str]]
     lines: Sequence[int]
 
+    def without_first(self) -> "RowBlock":
+        """Returns all rows but the first."""
+        return RowBlock([column[1:] for column in self.columns], self.lines[1:])
+
+
+def ending(path: PathLike) -> str:
+    """Returns the ending of a file's name, without :obj:`.gz`, in lower case."""
+    return Path(Path(path).name.lower().removesuffix(".gz")).suffix
+
+
+def columns_by_name(found: Sequence[str], names: tuple[str, ...]) -> list[int] | None:
+    r"""Returns where the wanted columns are, if their names tell it.
+
+    Args:
+        found (sequence): The names of the columns that there are.
+        names (tuple): The names of the wanted columns, which may have other
+            well-known names.
+    """
+    folded = [name.strip().lower() for name in found]
+    for header in (names, *_HEADERS):
+        if set(header) <= set(folded):
+            return [folded.index(name) for name in header]
+    return None
+
 
 def read_rows(
     path: PathLike,
@@ -52,26 +77,34 @@ def read_rows(
     r"""Reads a :obj:`.tsv`, :obj:`.txt` or :obj:`.csv` file, :obj:`.gz` or not.
 
     A file whose name ends in :obj:`.csv` has comma-separated, optionally
-    quoted fields; any other is split at tabs and nothing else. Byte-order
-    marks, CRLF line ends and blank lines are tolerated.
+    quoted fields, and spaces around them do not count; any other is split at
+    tabs and nothing else. Byte-order marks, CRLF line ends and blank lines are
+    tolerated.
 
     Args:
         path (str): The file.
         names (tuple): The names of the expected columns.
         header (bool, optional): Whether the first row is a header. If
-            :obj:`None`, a first row made of well-known column names is one.
-            (default: :obj:`None`)
+            :obj:`None`, a first row made of well-known column names is one,
+            and columns may stand in any order. (default: :obj:`None`)
         progress (bool, optional): Whether to show a progress bar.
             (default: :obj:`False`)
     """
     path = Path(path)
-    is_csv = path.name.removesuffix(".gz").endswith(".csv")
+    is_csv = ending(path) == ".csv"
+    order: Sequence[int] = range(len(names))
     parse = _csv_blocks if is_csv else _tsv_blocks
     num_rows = 0
     with open_source(path, progress) as (file, tick):
         for i, block in enumerate(parse(path, file, names)):
             if i == 0:
-                block = _without_header(block, header)
+                first = [column[0] for column in block.columns]
+                found = columns_by_name(first, names)
+                if header or (header is None and _is_header(first, found)):
+                    block = block.without_first()
+                    order = found or order
+            block = RowBlock([block.columns[place] for place in order], block.lines)
+            _refuse_empty(path, block, names)
             num_rows += len(block.lines)
             tick()
             if len(block.lines) > 0:
@@ -130,7 +163,7 @@ def _tsv_blocks(
             for number, row in zip(numbers, rows):
                 if row.count("\t") != tabs:
                     _refuse_columns(path, number, row.count("\t") + 1, names)
-            yield _block(path, "\t".join(rows).split("\t"), numbers, names)
+            yield _block("\t".join(rows).split("\t"), numbers, names)
         first += len(lines)
 
 
@@ -154,13 +187,13 @@ def _csv_blocks(
             continue
         if len(row) != len(names):
             _refuse_columns(path, start, len(row), names)
-        fields += row
+        fields += map(str.strip, row)
         numbers.append(start)
         if len(numbers) == BLOCK_BYTES >> 6:
-            yield _block(path, fields, numbers, names)
+            yield _block(fields, numbers, names)
             fields, numbers = [], []
     if numbers:
-        yield _block(path, fields, numbers, names)
+        yield _block(fields, numbers, names)
 
 
 def _text_lines(path: Path, file: BinaryIO) -> Iterator[str]:
@@ -188,22 +221,29 @@ def _decode(path: Path, first: int, lines: list[bytes]) -> str:
 
 
 def _block(
-    path: Path, fields: list[str], numbers: Sequence[int], names: tuple[str, ...]
+    fields: list[str], numbers: Sequence[int], names: tuple[str, ...]
 ) -> RowBlock:
-    if "" in fields or any(map(str.isspace, fields)):
-        at = next(i for i, field in enumerate(fields) if not field.strip())
-        row, column = divmod(at, len(names))
-        message = f"the {names[column]} is empty, expected {_wanted(names)}"
-        raise DataError(message, path, numbers[row])
     width = len(names)
     return RowBlock([fields[column::width] for column in range(width)], numbers)
 
 
-def _without_header(block: RowBlock, header: bool | None) -> RowBlock:
-    first = tuple(column[0].strip().lower() for column in block.columns)
-    if header or (header is None and first in HEADERS):
-        return RowBlock([column[1:] for column in block.columns], block.lines[1:])
-    return block
+def _is_header(first: list[str], found: list[int] | None) -> bool:
+    """Tells whether a row looks like one; letters alone only in their order."""
+    if found is None:
+        return False
+    return found == sorted(found) or all(len(name.strip()) > 1 for name in first)
+
+
+def _refuse_empty(path: Path, block: RowBlock, names: tuple[str, ...]) -> None:
+    empty = [
+        (next(i for i, field in enumerate(column) if not field.strip()), name)
+        for name, column in zip(names, block.columns)
+        if "" in column or any(map(str.isspace, column))
+    ]
+    if empty:
+        row, name = min(empty, key=lambda found: found[0])
+        message = f"the {name} is empty, expected {_wanted(names)}"
+        raise DataError(message, path, block.lines[row])
 
 
 def _refuse_columns(

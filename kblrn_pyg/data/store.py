@@ -1,9 +1,6 @@
 """Knowledge bases and tables on disk."""
 
-import os
 import pickle
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,6 +8,7 @@ from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data.errors import DataError
 from kblrn_pyg.data.rows import PathLike
+from kblrn_pyg.data.whole import whole_file
 
 
 def save_kb(data: HeteroData, path: PathLike) -> None:
@@ -29,7 +27,10 @@ def load_kb(path: PathLike) -> HeteroData:
     Args:
         path (str): The file.
     """
-    return HeteroData.from_dict(load_tensors(path))
+    content = load_tensors(path)
+    if not isinstance(content, dict) or "entity" not in content:
+        raise DataError("no knowledge base that 'save_kb' wrote", path)
+    return HeteroData.from_dict(content)
 
 
 def save_tensors(content: dict[str, Any], path: PathLike) -> None:
@@ -39,16 +40,8 @@ def save_tensors(content: dict[str, Any], path: PathLike) -> None:
         content (dict): What to save.
         path (str): The file to write.
     """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            torch.save(content, file)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    with whole_file(path) as file:
+        torch.save(content, file)
 
 
 def load_tensors(path: PathLike) -> dict[str, Any]:
@@ -67,6 +60,10 @@ def load_tensors(path: PathLike) -> dict[str, Any]:
             "and dictionaries (what did a 'pre_transform' attach?)",
             path,
         ) from None
-    except (RuntimeError, EOFError, OSError) as error:
-        reason = str(error).split("\n")[0]
-        raise DataError(f"is damaged ({reason}), delete it", path) from None
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", path) from None
+    except Exception as error:  # what is broken decides who complains
+        reason = str(error).split("\n")[0] or type(error).__name__
+        raise DataError(
+            f"is damaged, or no file of this library ({reason})", path
+        ) from None

@@ -23,13 +23,14 @@ def unify_types(
     pair, named :obj:`source.relation.target`. Where an edge type has
     :obj:`edge_label` (as after
     :class:`~torch_geometric.transforms.RandomLinkSplit`), only the positive
-    edges of its :obj:`edge_label_index` are asked about; without
-    :obj:`edge_label_index`, its :obj:`edge_index` is.
+    edges of its :obj:`edge_label_index` are asked about, or those of its
+    :obj:`pos_edge_label_index`; without any of them, its :obj:`edge_index` is.
 
     Args:
         data (HeteroData): The graph. A node type may have :obj:`name`, a list
-            of labels, and :obj:`x`. Where nodes share a label, nodes have
-            identifiers, too, made of type and index.
+            of labels, :obj:`identifier`, a list of what tells nodes of all
+            types apart, and :obj:`x`. Where nodes share a label and no type
+            has identifiers, these are made of type and index.
         attributes (dict, optional): For each node type, the names of the
             columns of its :obj:`x` that are numerical attributes. Types that
             share a name share the attribute. By default, what a type has as
@@ -40,6 +41,7 @@ def unify_types(
             node_type: data[node_type].get("attribute_names", [])
             for node_type in data.node_types
         }
+    _check_types(data, attributes)
     sizes = {node_type: _num_nodes(data, node_type) for node_type in data.node_types}
     offsets = dict(zip(sizes, [0, *torch.tensor(list(sizes.values())).cumsum(0)[:-1]]))
 
@@ -47,45 +49,57 @@ def unify_types(
     entity = out["entity"]
     entity.num_nodes = sum(sizes.values())
     entity.name = [name for kind in sizes for name in _node_names(data, kind)]
-    if len(set(entity.name)) < len(entity.name):
+    has_identifiers = any("identifier" in data[kind] for kind in sizes)
+    if has_identifiers or len(set(entity.name)) < len(entity.name):
         entity.identifier = [
-            f"{kind} {i}" for kind in sizes for i in range(sizes[kind])
+            name for kind in sizes for name in _node_names(data, kind, "identifier")
         ]
     out.attribute_names, entity.x = _unify_values(data, attributes, sizes, offsets)
     entity.type = torch.arange(len(sizes)).repeat_interleave(
         torch.tensor(list(sizes.values()))
     )
     out.type_names = list(sizes)
+    # One dictionary: PyG takes a list of a store for attributes of its edges if
+    # there happen to be as many.
+    out.typed_relations = {}
     for edge_type, name in zip(data.edge_types, _relation_names(data)):
         source, relation, target = edge_type
         shift = torch.tensor([[int(offsets[source])], [int(offsets[target])]])
         store = out["entity", name, "entity"]
         store.edge_index = data[edge_type].edge_index + shift
         store.edge_label_index = _asked(data, edge_type) + shift
-        store.typed = [source, relation, target]
+        out.typed_relations[name] = [source, relation, target]
     return out
 
 
 def from_homogeneous(data: Data, num_relations: int = 0) -> HeteroData:
     r"""Turns PyG's homogeneous knowledge graphs into a knowledge base.
 
-    Names are numbers, as there are no others.
-
     Args:
         data (Data): A graph with :obj:`edge_index` and :obj:`edge_type`, such as
-            :class:`~torch_geometric.datasets.FB15k_237` gives.
+            :class:`~torch_geometric.datasets.FB15k_237` gives. It may have
+            :obj:`name`, a list of labels (otherwise names are numbers), and
+            :obj:`attribute_names`, if the columns of its :obj:`x` are
+            numerical attributes.
         num_relations (int, optional): The least number of relations: those that
             a split does not have itself. (default: :obj:`0`)
     """
-    if data.get("edge_type") is None or data.num_nodes is None:
+    has = data.get("edge_index") is not None and data.get("edge_type") is not None
+    if not has or data.num_nodes is None:
         raise DataError("'data' must have edge_index, edge_type and num_nodes")
     if data.edge_type.numel():
         num_relations = max(num_relations, int(data.edge_type.max()) + 1)
-    head_index, tail_index = data.edge_index
+    head_index, tail_index = data.edge_index.long()
+    names = data.get("name") or [str(i) for i in range(data.num_nodes)]
+    attributes = list(data.get("attribute_names") or [])
+    if len(names) != data.num_nodes:
+        raise DataError(f"'name' must have {data.num_nodes} entries (got {len(names)})")
     return make_kb(
-        [str(i) for i in range(data.num_nodes)],
+        [str(name) for name in names],
         [str(r) for r in range(num_relations)],
-        (head_index, data.edge_type, tail_index),
+        (head_index, data.edge_type.long(), tail_index),
+        data.x.double() if attributes and data.x is not None else None,
+        attributes,
     )
 
 
@@ -133,7 +147,7 @@ def split_types(data: HeteroData) -> HeteroData:
             store.attribute_names = [data.attribute_names[i] for i in columns]
     begin = dict(zip(data.type_names, offsets))
     for edge_type in data.edge_types:
-        source, relation, target = data[edge_type].typed
+        source, relation, target = data.typed_relations[edge_type[1]]
         shift = torch.tensor([[begin[source]], [begin[target]]])
         store = out[source, relation, target]
         store.edge_index = data[edge_type].edge_index - shift
@@ -148,16 +162,38 @@ def _num_nodes(data: HeteroData, node_type: str) -> int:
     return num_nodes
 
 
-def _node_names(data: HeteroData, node_type: str) -> list[str]:
+def _node_names(data: HeteroData, node_type: str, key: str = "name") -> list[str]:
     num_nodes = _num_nodes(data, node_type)
-    names = data[node_type].get("name")
+    names = data[node_type].get(key)
     if names is None:
         return [f"{node_type} {i}" for i in range(num_nodes)]
     if len(names) != num_nodes:
         raise DataError(
-            f"data[{node_type!r}].name must have {num_nodes} entries (got {len(names)})"
+            f"data[{node_type!r}].{key} must have {num_nodes} entries "
+            f"(got {len(names)})"
         )
     return [str(name) for name in names]
+
+
+def _check_types(data: HeteroData, attributes: Mapping[str, Sequence[str]]) -> None:
+    for source, relation, target in data.edge_types:
+        for node_type in (source, target):
+            if node_type not in data.node_types:
+                raise DataError(
+                    f"{(source, relation, target)} names the node type "
+                    f"{node_type!r}, expected one of {data.node_types}"
+                )
+    for node_type, names in attributes.items():
+        if node_type not in data.node_types:
+            raise DataError(
+                f"'attributes' names the node type {node_type!r}, expected one of "
+                f"{data.node_types}"
+            )
+        if isinstance(names, str) or len(set(names)) < len(names):
+            raise DataError(
+                f"the attributes of {node_type!r} must be a list of different names "
+                f"(got {names!r})"
+            )
 
 
 def _relation_names(data: HeteroData) -> list[str]:
@@ -170,6 +206,8 @@ def _relation_names(data: HeteroData) -> list[str]:
 
 def _asked(data: HeteroData, edge_type: tuple[str, str, str]) -> Tensor:
     store = data[edge_type]
+    if "pos_edge_label_index" in store:
+        return store.pos_edge_label_index
     if "edge_label_index" not in store:
         return store.edge_index
     if "edge_label" not in store:

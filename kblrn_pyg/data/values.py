@@ -1,6 +1,7 @@
 """Numerical values of entities, read from files, data frames or tuples."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,6 +45,7 @@ def read_values(
     strict: bool = False,
     header: bool | None = None,
     progress: bool = False,
+    average: bool = True,
 ) -> NamedValues:
     r"""Reads (entity, attribute, value) rows.
 
@@ -59,6 +61,8 @@ def read_values(
             (default: :obj:`None`)
         progress (bool, optional): Whether to show a progress bar.
             (default: :obj:`False`)
+        average (bool, optional): If set to :obj:`False`, nothing is averaged
+            yet. (default: :obj:`True`)
 
     Example:
         >>> read_values([("Ada", "born", 1950), ("Ada", "born", 1952)]).value
@@ -81,7 +85,41 @@ def read_values(
     )
     if strict:
         _refuse_second_values(source, named, np.concatenate(lines))
-    return average_repeated(named)
+    return average_repeated(named) if average else named
+
+
+def join_values(tables: Sequence[NamedValues]) -> NamedValues:
+    r"""Joins values from several sources, by the names of their entities.
+
+    Args:
+        tables (sequence): What has been read, before anything is averaged.
+    """
+    entity_id, attribute_id = new_index(), new_index()
+    entities, attributes = [], []
+    for table in tables:
+        entity = np.array([entity_id[name] for name in table.entities], np.int64)
+        column = np.array([attribute_id[name] for name in table.attributes], np.int64)
+        entities.append(entity[table.entity])
+        attributes.append(column[table.attribute])
+    return NamedValues(
+        list(entity_id),
+        list(attribute_id),
+        np.concatenate(entities),
+        np.concatenate(attributes),
+        np.concatenate([table.value for table in tables]),
+    )
+
+
+def refuse_repeated(values: NamedValues) -> None:
+    """Refuses a second value of an entity and an attribute, wherever it is from."""
+    key = values.entity * max(len(values.attributes), 1) + values.attribute
+    unique, count = np.unique(key, return_counts=True)
+    if len(unique) < len(key):
+        at = int(np.flatnonzero(key == unique[count > 1][0])[0])
+        raise DataError(
+            f"several values of {values.attributes[values.attribute[at]]!r} for "
+            f"{values.entities[values.entity[at]]!r}, expected one"
+        )
 
 
 def average_repeated(values: NamedValues) -> NamedValues:

@@ -3,7 +3,6 @@
 import hashlib
 import logging
 import os
-import tempfile
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from kblrn_pyg.data import DataError
+from kblrn_pyg.data.whole import whole_file
 
 logger = logging.getLogger(__name__)
 
@@ -54,16 +54,10 @@ class RawFile:
         if path.exists():
             return
         logger.info("downloading %s", self.url)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                self._download(file)
-            self.verify(Path(temporary), advice="try again, or get it by hand")
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        with whole_file(path) as file:
+            self._download(file)
+            file.flush()
+            self.verify(Path(file.name), advice="try again, or get it by hand")
 
     def _download(self, file: object) -> None:
         try:

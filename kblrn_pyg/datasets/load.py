@@ -10,7 +10,7 @@ from kblrn_pyg.datasets.base import KBDataset
 from kblrn_pyg.datasets.families import Families
 from kblrn_pyg.datasets.freebase import FB15k, FB15k237, FB15k237Num, FB15kNum
 from kblrn_pyg.datasets.kale import FB122, WN18
-from kblrn_pyg.datasets.local import LocalKB
+from kblrn_pyg.datasets.local import LocalKB, split_path
 
 # By the names that the paper uses.
 DATASETS: dict[str, type[KBDataset] | type[Families]] = {
@@ -30,6 +30,15 @@ def default_root() -> Path:
     return Path(cache) / "kblrn_pyg"
 
 
+def known_name(name: str) -> str | None:
+    r"""Returns the data set that a name means, :obj:`None` if it means none.
+
+    Args:
+        name (str): One of the names in :obj:`DATASETS`, in any case.
+    """
+    return {known.lower(): known for known in DATASETS}.get(name.lower())
+
+
 def load_dataset(name: str, root: str | None = None) -> dict[str, HeteroData]:
     r"""Loads all splits of a data set.
 
@@ -42,9 +51,13 @@ def load_dataset(name: str, root: str | None = None) -> dict[str, HeteroData]:
     Returns:
         The knowledge base of each split.
     """
-    by_folded = {known.lower(): known for known in DATASETS}
-    known = by_folded.get(name.lower())
+    known = known_name(name)
     if known is not None:
+        if split_path(name, "train").exists():
+            raise DataError(
+                f"{name!r} is the data set {known} and a directory here, expected "
+                f"{os.path.join(os.curdir, name)!r} for the directory"
+            )
         cls = DATASETS[known]
         path = str(Path(root or default_root()) / known)
         return {split: cls(path, split)[0] for split in cls.splits}

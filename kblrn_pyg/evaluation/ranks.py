@@ -1,12 +1,9 @@
 """The rank of every true answer, one row each."""
 
-import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +11,7 @@ from numpy.typing import NDArray
 
 from kblrn_pyg.data import DataError, Names
 from kblrn_pyg.data.rows import PathLike
+from kblrn_pyg.data.whole import whole_file
 from kblrn_pyg.evaluation.metrics import Metrics
 
 Ids = NDArray[np.int64]
@@ -166,19 +164,11 @@ class RankTable:
         Args:
             path (str): The file to write.
         """
-        path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                content = self.to_dict()
-                # An empty list alone would become an array of numbers.
-                content["relations"] = np.array(self.relations, np.str_)
-                np.savez_compressed(file, **content)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        content = self.to_dict()
+        # An empty list alone would become an array of numbers.
+        content["relations"] = np.array(self.relations, np.str_)
+        with whole_file(path) as file:
+            np.savez_compressed(file, **content)
 
     @classmethod
     def load(cls, path: PathLike) -> "RankTable":

@@ -76,7 +76,9 @@ def _by_query(
     entity: Tensor, rel_type: Tensor, triples: tuple[Tensor, ...]
 ) -> tuple[Tensor, Tensor]:
     """Orders triples by their (entity, relation), and says where each begins."""
-    key = rel_type * (int(entity.max()) + 1 if entity.numel() else 1) + entity
+    # Narrow integers would overflow.
+    num_entities = int(entity.max()) + 1 if entity.numel() else 1
+    key = rel_type.long() * num_entities + entity.long()
     order = torch.argsort(key, stable=True)
     _, counts = torch.unique_consecutive(key[order], return_counts=True)
     ptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
@@ -147,6 +149,8 @@ class QueryLoader(DataLoader):
         generator: torch.Generator | None = None,
         **kwargs: Any,
     ) -> None:
+        if batch_size < 1:
+            raise ValueError(f"'batch_size' must be positive (got {batch_size})")
         queries = _Queries(head_index, rel_type, tail_index)
         batches = _OneSideBatches(queries.sizes, batch_size, shuffle, generator)
         super().__init__(queries, batch_sampler=batches, collate_fn=_as_it_is, **kwargs)

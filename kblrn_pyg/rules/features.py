@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from torch_geometric.data import HeteroData
+from torch_geometric.data import Data, HeteroData
 from tqdm import tqdm
 
-from kblrn_pyg.data import DataError, flat_triples
+from kblrn_pyg.data import DataError, as_kb, flat_triples
 from kblrn_pyg.kernels.adjacency import Adjacency, build_adjacency
 from kblrn_pyg.kernels.mining import Choices
 from kblrn_pyg.kernels.recall import Walks
@@ -61,7 +61,8 @@ class PathFeatures:
     are walked from the entities that are asked about.
 
     Args:
-        data (HeteroData): The knowledge base.
+        data (HeteroData or Data): The knowledge base, or what :meth:`as_kb`
+            makes one of.
         rules (RuleSet): The rules.
         equal_ends (bool, optional): See :meth:`mine_rules`.
             (default: :obj:`True`)
@@ -77,7 +78,7 @@ class PathFeatures:
 
     def __init__(
         self,
-        data: HeteroData,
+        data: HeteroData | Data,
         rules: RuleSet,
         equal_ends: bool = True,
         equal_middle: bool = True,
@@ -85,6 +86,7 @@ class PathFeatures:
         num_threads: int | None = None,
         max_bytes: int = 1_500_000_000,
     ) -> None:
+        data = as_kb(data)
         relations = [relation for _, relation, _ in data.edge_types]
         if relations != rules.relations:
             raise DataError("the rules are over other relations than the data")
@@ -132,6 +134,7 @@ class PathFeatures:
                 (default: :obj:`False`)
         """
         h, r, t = (np.ascontiguousarray(ids, np.int64) for ids in (head, rel, tail))
+        self._check_ids(r, h, t)
 
         def count(part: slice, _: None) -> tuple[slice, PairFeatures]:
             ptr = np.zeros(part.stop - part.start + 1, np.int64)
@@ -186,6 +189,7 @@ class PathFeatures:
             weight (numpy.ndarray): The weight of each rule.
             scores (numpy.ndarray): A row of scores for each query.
         """
+        self._check_ids(rel, entity)
 
         def add(part: slice, scratch: tuple[Ids, Ids]) -> None:
             stamp, out = scratch
@@ -266,6 +270,7 @@ class PathFeatures:
             rel (numpy.ndarray): The relation of each fact.
             tail (numpy.ndarray): The tail of each fact.
         """
+        self._check_ids(rel, head, tail)
         ptr, none = np.zeros(len(head) + 1, np.int64), np.empty(0, np.int64)
         # A path of one or two steps returns to its own fact only by a self-loop.
         loops = self._has_loop[head] | self._has_loop[tail]
@@ -326,6 +331,7 @@ class PathFeatures:
 
     def _walk(self, bodies: Bodies, source: ArrayLike, rel: ArrayLike) -> QueryFeatures:
         sources, rels = (np.ascontiguousarray(ids, np.int64) for ids in (source, rel))
+        self._check_ids(rels, sources)
 
         def walk(part: slice, scratch: tuple[Ids, Ids]) -> tuple[slice, QueryFeatures]:
             stamp, out = scratch
@@ -352,6 +358,20 @@ class PathFeatures:
             _join([part.candidate for part in parts]),
             _join([part.rule for part in parts]),
         )
+
+    def _check_ids(self, rel: Ids, *entities: Ids) -> None:
+        """Kernels would read wherever a wrong id leads them."""
+        sizes = [len(ids) for ids in (rel, *entities)]
+        if len(set(sizes)) > 1:
+            raise ValueError(f"relations and entities must be as many (got {sizes})")
+        numbers = (len(self.rules.relations), *(self.num_entities for _ in entities))
+        for ids, number in zip((rel, *entities), numbers):
+            if len(ids) and not 0 <= ids.min() <= ids.max() < number:
+                what = "relations" if ids is rel else "entities"
+                raise ValueError(
+                    f"ids of {what} must lie in 0 to {number - 1} (got {ids.min()} "
+                    f"to {ids.max()})"
+                )
 
     def _new_scratch(self) -> tuple[Ids, Ids]:
         size = self.num_entities

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -183,6 +183,7 @@ def _parse_amie(line: str) -> ParsedRule | None:
     triples = [words[i : i + 3] for i in range(0, len(words), 3)]
     x, relation, y = ends
     parsed = [(r, a, b) for a, r, b in triples]
+    _refuse_constants([*parsed, (relation, x, y)], r"\?\w+")
     if len(numbers) < 6:
         return ParsedRule(parsed, (relation, x, y))
     coverage = _number(numbers[0])
@@ -197,6 +198,7 @@ def _amie_words(text: str) -> list[str]:
 
 
 _ATOM = re.compile(r"(.+?)\(([^(),]+),([^(),]+)\)(?:, *|$)")
+_ATOMS = re.compile(f"({_ATOM.pattern})+")
 
 
 def _parse_anyburl(line: str) -> ParsedRule:
@@ -204,12 +206,9 @@ def _parse_anyburl(line: str) -> ParsedRule:
     head, arrow, body = fields[-1].partition("<=")
     atoms_found = _ATOM.findall(body.strip())
     heads = _ATOM.findall(head.strip())
-    if not arrow or len(heads) != 1 or not atoms_found:
+    if not arrow or len(heads) != 1 or not re.fullmatch(_ATOMS, body.strip()):
         raise DataError(f"no rule: {fields[-1]!r}, expected r(X,Y) <= a(X,A), b(A,Y)")
-    for _, *variables in (*heads, *atoms_found):
-        for variable in variables:
-            if not re.fullmatch("[A-Z]", variable.strip()):
-                raise DataError(f"{variable!r} is a constant, expected variables only")
+    _refuse_constants([*heads, *atoms_found], "[A-Z]")
     measures = {}
     if len(fields) == 4:
         predictions, correct = (_count(field) for field in fields[:2])
@@ -223,7 +222,15 @@ def _parse_anyburl(line: str) -> ParsedRule:
 
 def _parse_kale(line: str) -> ParsedRule:
     body, head = parse_rule(line)
+    _refuse_constants([*body, head], "[a-z]")
     return ParsedRule(body, head)
+
+
+def _refuse_constants(found: Iterable[Atom], variable: str) -> None:
+    for _, *terms in found:
+        for term in terms:
+            if not re.fullmatch(variable, term.strip()):
+                raise DataError(f"{term!r} is a constant, expected variables only")
 
 
 def _count(text: str) -> int:

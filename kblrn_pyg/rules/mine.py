@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from torch_geometric.data import HeteroData
+from torch_geometric.data import Data, HeteroData
 from tqdm import tqdm
 
-from kblrn_pyg.data import flat_triples
+from kblrn_pyg.data import as_kb, flat_triples
 from kblrn_pyg.kernels.adjacency import Adjacency, build_adjacency, facts_of
 from kblrn_pyg.kernels.mining import (
     Choices,
@@ -37,7 +37,7 @@ PAPER = {
 
 
 def mine_rules(
-    data: HeteroData,
+    data: HeteroData | Data,
     max_hops: int = 2,
     min_head_coverage: float = 0.01,
     min_support: int = 1,
@@ -77,7 +77,8 @@ def mine_rules(
     defaults agree with AMIE: see the last four but two arguments.
 
     Args:
-        data (HeteroData): The knowledge base.
+        data (HeteroData or Data): The knowledge base, or what :meth:`as_kb`
+            makes one of.
         max_hops (int, optional): The largest number of steps, 1 or 2.
             (default: :obj:`2`)
         min_head_coverage (float, optional): The least head coverage.
@@ -113,6 +114,14 @@ def mine_rules(
         raise ValueError(f"'max_hops' must be 1 or 2 (got {max_hops})")
     if not confidences and (min_confidence or min_pca_confidence or skyline):
         raise ValueError("'confidences' must be True to compare confidences")
+    for name, least in (
+        ("min_head_coverage", min_head_coverage),
+        ("min_confidence", min_confidence),
+        ("min_pca_confidence", min_pca_confidence),
+    ):
+        if math.isnan(least):
+            raise ValueError(f"'{name}' must be a number (got {least})")
+    data = as_kb(data)
     relations = [relation for _, relation, _ in data.edge_types]
     head, rel, tail = (index.numpy() for index in flat_triples(data))
     num_entities, num_relations = data["entity"].num_nodes, len(relations)

@@ -10,13 +10,15 @@ import torch
 from numpy.typing import NDArray
 from torch_geometric.data import HeteroData
 
-from kblrn_pyg.data import DataError
+from kblrn_pyg.data import DataError, Names
 from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.data.store import load_tensors, save_tensors
 
 Ids = NDArray[np.int64]
 
 UNKNOWN = -1
+
+_MEASURES = ("support", "head_size", "body_size", "pca_body_size")
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +68,10 @@ class RuleSet:
         Args:
             relations (sequence): The names of all relations.
             head (iterable): The relation that each rule predicts.
-            steps (iterable): The codes of each body.
-            parallel (iterable, optional): Whether the steps are parallel.
-                (default: :obj:`None`, none)
+            steps (iterable): The codes of each body, which must not be the
+                head itself.
+            parallel (iterable, optional): Whether the steps are parallel; such
+                a body has two of them. (default: :obj:`None`, none)
             **measures (iterable, optional): The columns :obj:`support`,
                 :obj:`head_size`, :obj:`body_size` and :obj:`pca_body_size`.
 
@@ -79,21 +82,30 @@ class RuleSet:
         """
         heads = np.array(list(head), np.int64)
         bodies = [list(body) for body in steps]
-        width = max(map(len, bodies), default=1)
-        table = np.full((len(heads), width), UNKNOWN, np.int64)
-        for row, body in zip(table, bodies):
-            row[: len(body)] = body
         side_by_side = np.zeros(len(heads), bool)
         if parallel is not None:
             side_by_side = np.array(list(parallel), bool)
-        # The two steps of a parallel body have no order.
-        table[side_by_side] = np.sort(table[side_by_side], axis=1)
+        unknown = sorted(set(measures) - set(_MEASURES))
+        if unknown:
+            raise ValueError(f"'measures' must be among {_MEASURES} (got {unknown})")
         columns = {
             name: np.array(list(measures[name]), np.int64)
             if name in measures
             else np.full(len(heads), UNKNOWN, np.int64)
-            for name in ("support", "head_size", "body_size", "pca_body_size")
+            for name in _MEASURES
         }
+        sizes = {"steps": len(bodies), "parallel": len(side_by_side)}
+        for name, size in (sizes | {n: len(c) for n, c in columns.items()}).items():
+            if size != len(heads):
+                raise ValueError(
+                    f"'{name}' must have {len(heads)} entries, as 'head' (got {size})"
+                )
+        for relation, body, is_parallel in zip(heads, bodies, side_by_side):
+            _check_body(int(relation), body, bool(is_parallel))
+        table = np.full((len(heads), max(map(len, bodies), default=1)), UNKNOWN)
+        for row, body, is_parallel in zip(table, bodies, side_by_side):
+            # The two steps of a parallel body have no order.
+            row[: len(body)] = sorted(body) if is_parallel else body
         rules = cls(list(relations), heads, table, side_by_side, **columns)
         return rules._distinct()
 
@@ -159,7 +171,7 @@ class RuleSet:
         min_confidence: float = 0.0,
         min_pca_confidence: float = 0.0,
         max_rules_per_relation: int | None = None,
-        relations: Iterable[int] | None = None,
+        relations: Iterable[int | str] | None = None,
     ) -> "RuleSet":
         r"""Returns the rules that reach all thresholds.
 
@@ -175,8 +187,8 @@ class RuleSet:
             max_rules_per_relation (int, optional): Keeps so many rules of each
                 relation, those with the largest support.
                 (default: :obj:`None`)
-            relations (iterable, optional): Keeps the rules of these relations.
-                (default: :obj:`None`, all)
+            relations (iterable, optional): Keeps the rules of these relations,
+                given by name or by id. (default: :obj:`None`, all)
         """
         keep = np.ones(len(self), bool)
         for values, least in (
@@ -188,7 +200,8 @@ class RuleSet:
             if least > 0:
                 keep &= values >= least  # false where unknown
         if relations is not None:
-            keep &= np.isin(self.head, list(relations))
+            names = Names("relation", self.relations)
+            keep &= np.isin(self.head, [names.find(one) for one in relations])
         rules = self.select(keep)
         if max_rules_per_relation is None:
             return rules
@@ -302,6 +315,15 @@ class RuleSet:
 
 
 _COLUMNS = [field.name for field in fields(RuleSet) if field.name != "relations"]
+
+
+def _check_body(relation: int, body: list[int], is_parallel: bool) -> None:
+    if not body or min(body) < 0:
+        raise ValueError(f"a body must have codes of at least 0 (got {body})")
+    if is_parallel and (len(body) != 2 or body[0] == body[1]):
+        raise ValueError(f"a parallel body must have two different steps (got {body})")
+    if 2 * relation in body and (is_parallel or len(body) == 1):
+        raise ValueError(f"a body must not hold its own head (got {body})")
 
 
 def _ratio(part: Ids, whole: Ids) -> NDArray[np.float64]:
