@@ -184,6 +184,14 @@ def test_kinds_of_models(tmp_path, words):
             ["Families", "--scorer", "magic", "--out", "{new}"],
             "'scorer' must be one of",
         ),
+        (
+            ["Families", "--n3", "-5", "--out", "{new}"],
+            "'n3' must not be negative (got -5.0)",
+        ),
+        (
+            ["Families", "--min-head-coverage", "5", "--out", "{new}"],
+            "'min_head_coverage' must lie in 0 to 1 (got 5.0)",
+        ),
     ],
 )
 def test_train_mistakes(finished, tmp_path, words, message):
@@ -233,6 +241,13 @@ def test_begin_with_another_run(finished, tmp_path):
     settings = json.loads((tmp_path / "begun" / "settings.json").read_text())
     assert settings["start"] == {"begin_with": str(finished[0])}
 
+    moved = tmp_path / "moved"
+    settings["start"]["begin_with"] = str(moved)  # which is not there any more
+    (tmp_path / "begun" / "settings.json").write_text(json.dumps(settings))
+    again = ["--out", tmp_path / "begun", "--resume"]
+    done = run("kblrn", "train", "Families", *again, "--epochs", "2")
+    assert done.code == 0, done.err
+
     words[words.index("8")] = "9"
     done = run("kblrn", "train", "Families", *words, "--out", tmp_path / "other")
     assert done.code == 2
@@ -253,3 +268,20 @@ def test_incomplete_settings(tmp_path):
     done = run("kblrn", "evaluate", tmp_path)
     assert done.code == 2
     assert "settings.json: has no experts, hidden_channels" in done.err
+
+
+def test_no_epochs_can_be_evaluated(tmp_path):
+    words = ["--experts", "n", "--epochs", "0", "--out", tmp_path / "run"]
+    done = run("kblrn", "train", "Families", *words)
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[-1].startswith("0 epochs; saved")
+    out = tmp_path / "new" / "figures.json"
+    done = run("kblrn", "evaluate", tmp_path / "run", "--json", out)
+    assert done.code == 0, done.err
+    assert json.loads(out.read_text())["overall"]["mrr"] > 0
+
+
+def test_wrong_numbers_of_the_demo():
+    done = run("kblrn", "demo", "--epochs", "-1")
+    assert done.code == 2
+    assert "'epochs' must not be negative (got -1)" in done.err.splitlines()[-1]

@@ -360,7 +360,7 @@ def test_names_of_all_kinds():
     model = make(kb, "l")
     reasons = model.explain("Ada", "spouse", "m.2")
     assert (reasons.tail.id, reasons.tail.name, reasons.tail.identifier) == (
-        *(1, "Ben"),
+        *(1, "Ben (m.2)"),
         "m.2",
     )
     assert (reasons.relation.name, reasons.relation.identifier) == (
@@ -549,3 +549,16 @@ def test_a_split_of_few_relations_is_known():
     model = KBLRN.from_data(whole, "l", 4)
     assert explain(model, 0, 0, 1, known=[split]).known
     assert model.predict_tails(0, 0, k=3, known=[split])
+
+
+def test_entities_of_one_label_are_told_apart():
+    kb = as_kb([(0, 0, 1), (1, 1, 2)], 3, 2)
+    kb["entity"].name = ["Paris", "Paris", "Rome"]
+    kb["entity"].identifier = ["Q1", "Q2", "Q3"]
+    reasons = explain(KBLRN.from_data(kb, "l", 4), "Q1", "r0", "Q2")
+    assert (reasons.head.name, reasons.tail.name) == ("Paris (Q1)", "Paris (Q2)")
+    assert "h = Paris (Q1), t = Paris (Q2)" in str(reasons)
+    assert list(reasons.to_networkx()) == ["Q1", "Q2"]
+    del kb["entity"].identifier
+    reasons = explain(KBLRN.from_data(kb, "l", 4), 0, "r0", 1)
+    assert list(reasons.to_networkx()) == ["Paris (id 0)", "Paris (id 1)"]

@@ -509,3 +509,10 @@ def test_saved_files_are_for_everybody(tmp_path):
     usual = (tmp_path / "plain").stat().st_mode
     assert (tmp_path / "kb.pt").stat().st_mode == usual
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kb.pt", "plain"]
+
+
+def test_numbers_whose_squares_are_none_are_refused():
+    x = torch.tensor([[1.0], [1e200]], dtype=torch.double)
+    kb = make_kb(["a", "b"], ["r"], tuple(torch.tensor([[0], [0], [1]])), x, ["mass"])
+    with pytest.raises(DataError, match=r"must be at most 1e\+150, .* \(see 'mass'\)"):
+        validate_kb(kb)

@@ -586,3 +586,40 @@ def test_features_of_another_device_are_added_the_same_way(data):
         accumulate=True,
     )
     torch.testing.assert_close(scores, expected)
+
+
+@pytest.mark.parametrize("learn_rbf", [False, True])
+def test_numbers_stay_exact_when_a_model_is_converted(learn_rbf):
+    times = [("a", "t", 1.7e9), ("b", "t", 1.7e9 + 60), ("c", "t", 1.7e9 + 180)]
+    facts = [("a", "before", "b"), ("b", "before", "c")]
+    kb = read_kb(facts, numerical=times, min_entities=1)[0]["train"]
+    torch.manual_seed(0)
+    model = KBLRN.from_data(kb, "n", learn_rbf=learn_rbf)
+    triples = every_triple(model)
+    wanted = model(*triples)
+    assert wanted.abs().max() > 0.1
+    model.float()
+    torch.testing.assert_close(model(*triples), wanted)
+    assert model.numerical.x.dtype == torch.double
+
+
+@pytest.mark.parametrize("num_negatives", [None, 5])
+@pytest.mark.parametrize("experts", INSTANCES)
+@pytest.mark.parametrize("dtype", [torch.half, torch.bfloat16])
+def test_short_floats(data, dtype, experts, num_negatives):
+    model = make(data, experts, num_negatives=num_negatives).to(dtype)
+    triples = every_triple(model)
+    head, rel, tail = triples
+    scores = model.score_tails(head, rel).gather(1, tail[:, None]).flatten()
+    torch.testing.assert_close(scores.to(dtype), model(*triples), atol=0.1, rtol=0.1)
+    loss = model.loss(*flat_triples(data))
+    loss.backward()
+    assert loss.isfinite()
+    assert any(p.grad is not None and p.grad.any() for p in model.parameters())
+
+
+@pytest.mark.parametrize("name", ["n3", "l2"])
+@pytest.mark.parametrize("weight", [-1.0, float("nan"), float("inf")])
+def test_penalties_that_are_none_are_refused(data, name, weight):
+    with pytest.raises(ValueError, match=f"'{name}' must not be negative"):
+        make(data, "l", **{name: weight})

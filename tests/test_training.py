@@ -18,7 +18,7 @@ from trainable import SETTINGS, FakeModel, same, small_kb, train_fake, without_t
 
 import kblrn_pyg.training.checkpoint as checkpoint_module
 from kblrn_pyg import KBLRN
-from kblrn_pyg.data import DataError, as_kb, ask, flat_triples, make_kb
+from kblrn_pyg.data import DataError, as_kb, ask, flat_triples, make_kb, read_kb
 from kblrn_pyg.evaluation import evaluate
 from kblrn_pyg.training import (
     Checkpoint,
@@ -280,6 +280,21 @@ def test_the_best_weights_win(monkeypatch, tmp_path):
     assert same(dict(Run(tmp_path).best_weights()), seen[1])
 
 
+def test_a_last_validation_out_of_turn_stops_nothing(monkeypatch, tmp_path):
+    with_validations(monkeypatch, [0.1, 0.3, 0.2, 0.4, 0.35])
+    _, result = train_fake(tmp_path, epochs=5, patience=0)  # after 2, 4 and 5
+    assert (result.best_epoch, result.stopped_early) == (4, False)
+    _, result = train_fake(tmp_path, epochs=9, patience=0)
+    assert (result.best_epoch, result.epochs_done) == (6, 8)
+    assert result.stopped_early
+
+
+def test_no_epochs_leave_a_model(tmp_path):
+    weights, result = train_fake(tmp_path, epochs=0)
+    assert (result.epochs_done, result.history) == (0, [])
+    assert same(Run(tmp_path).best_weights(), weights)
+
+
 def test_without_validation(tmp_path):
     weights, result = train_fake(tmp_path, val=None, epochs=3)
     assert (result.best_epoch, result.best_mrr) == (None, None)
@@ -437,3 +452,22 @@ def test_data_of_another_model_is_refused():
     for work in (evaluate, fit):
         with pytest.raises(ValueError, match="in the same order"):
             work(model, turned)
+
+
+def test_the_same_triples_in_another_order_are_another_kb():
+    """Ids are given by appearance, so that they mean others there."""
+    rows = [(f"p{i}", "parent_of", f"p{i + 1}") for i in range(6)]
+    (one, _), (turned, _) = read_kb(rows), read_kb(rows[::-1])
+    one, turned = one["train"], turned["train"]
+    model = KBLRN.from_data(one, "l", 4, num_negatives=3)
+    assert evaluate(model, one, [one]).metrics().count == 12
+    message = r"got 'p5' as entity 0, which is 'p0'"
+    for work in (
+        lambda: evaluate(model, turned),
+        lambda: evaluate(model, one, [turned]),
+        lambda: fit(model, turned),
+        lambda: model.predict_tails("p0", "parent_of", known=[turned]),
+        lambda: model.explain("p0", "parent_of", "p1", known=[turned]),
+    ):
+        with pytest.raises(ValueError, match=message):
+            work()

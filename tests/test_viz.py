@@ -29,6 +29,7 @@ from kblrn_pyg.nn import KBLRN
 from kblrn_pyg.plotting import (
     contributions,
     difference_panels,
+    fitting,
     heaviest_rules,
     neighbourhood,
     plot_contributions,
@@ -542,6 +543,10 @@ def test_short_names_differ():
         ("legend", 1899.5, "1,900"),
         ("height", 1.854321, "1.854"),
         ("longitude", -0.5, "−0.5"),
+        ("growth_per_year", -0.02, "−0.02"),
+        ("end_longitude", 2.35, "2.35"),
+        ("mass", 6.567e24, "6.567e+24"),
+        ("population", 1234567.0, "1,234,567"),
     ],
 )
 def test_value_text(attribute, value, text):
@@ -680,3 +685,28 @@ def test_legible_fragments_of_freebase(paper_data):
         figure = plot_fragment(data, entity)
         assert_legible(figure)
     assert any(" of 49 neighbours" in text.get_text() for text in figure.texts)
+
+
+def test_names_of_runs_mean_themselves():
+    names = ["_run", r"$\bad$", "lr$1e-3$_"]
+    figure = plot_training([History(name, {1: 1.0}, {1: 0.5}) for name in names])
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    assert [text.get_text().split(",")[0] for text in legend.get_texts()] == names
+    assert not any(text.get_parse_math() for text in legend.get_texts())
+
+
+@pytest.mark.parametrize("keep_end", [False, True])
+@pytest.mark.parametrize("text", ["x" * 5000, "word " * 1000])
+def test_what_can_never_fit_is_not_measured(monkeypatch, text, keep_end):
+    measured = []
+
+    def width(text, *_):
+        measured.append(text)
+        return 0.06 * len(text)
+
+    monkeypatch.setattr(fitting, "text_width", width)
+    lines = fitting.fit(text, 9, 1.5, 2, keep_end)
+    assert 1 <= len(lines) <= 2
+    assert "…" in "".join(lines)
+    assert sum(map(len, measured)) < 50_000

@@ -2,12 +2,12 @@
 
 import argparse
 import json
-from pathlib import Path
 
 from kblrn_pyg.cli.runs import load_run, other_answers, shows_progress
 from kblrn_pyg.cli.table import format_table
 from kblrn_pyg.cli.train import FIGURES, figure_title
 from kblrn_pyg.data import DataError
+from kblrn_pyg.data.whole import whole_file
 from kblrn_pyg.evaluation import Metrics, RankTable, Report, evaluate
 
 
@@ -47,7 +47,8 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         content = Report.of(table).to_json()
         text = json.dumps(content, indent=2, ensure_ascii=False)
-        Path(options.json).write_text(text + "\n", encoding="utf-8")
+        with whole_file(options.json, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
 
 
 def _text(table: RankTable, per_relation: bool) -> str:

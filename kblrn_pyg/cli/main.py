@@ -10,6 +10,8 @@ from typing import NoReturn
 
 from kblrn_pyg import __version__
 
+logger = logging.getLogger(__name__)
+
 # The module of each command is imported only when the command runs, because
 # torch takes seconds and nobody wants to wait for a help text.
 COMMANDS = {
@@ -64,15 +66,14 @@ def _run(command: str, arguments: list[str]) -> int:
     module.add_arguments(parser)
     options = parser.parse_args(arguments)
 
-    from kblrn_pyg.data import DataError
-
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     try:
         module.run(options)
         sys.stdout.flush()  # here, where someone is told if it fails
     except BrokenPipeError:
         return _leave_quietly()
-    except (DataError, OSError, ImportError) as error:
+    except (ValueError, OSError, ImportError) as error:
+        logger.debug("kblrn %s failed", command, exc_info=True)
         print(f"kblrn {command}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

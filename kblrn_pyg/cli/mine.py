@@ -92,10 +92,7 @@ def run(options: argparse.Namespace) -> None:
     given = {name: getattr(options, name) for name in _SETTINGS}
     settings: dict[str, Any] = PAPER if options.preset == "paper" else {}
     settings = settings | {k: value for k, value in given.items() if value is not None}
-    try:
-        rules = mine_rules(data, **settings, progress=True)
-    except ValueError as error:
-        raise DataError(str(error)) from None
+    rules = mine_rules(data, **settings, progress=True)
     shown = rules if relation is None else rules.filter(relations=[relation])
     print(_summary(rules))
     print()

@@ -46,18 +46,15 @@ def run(options: argparse.Namespace) -> None:
         raise DataError("is a directory, expected a file", out)
     model, splits, settings = load_run(options.run)
     out.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        page = report_page(
-            options.run,
-            model,
-            splits,
-            settings,
-            num_examples=options.examples,
-            max_relations=options.max_relations,
-            seed=options.seed,
-            progress=shows_progress(),
-        )
-    except ValueError as error:
-        raise DataError(str(error)) from None
+    page = report_page(
+        options.run,
+        model,
+        splits,
+        settings,
+        num_examples=options.examples,
+        max_relations=options.max_relations,
+        seed=options.seed,
+        progress=shows_progress(),
+    )
     write_whole(out, page.encode())
     print(f"saved {out}")

@@ -114,7 +114,8 @@ def run(options: argparse.Namespace) -> None:
     settings["threads"] = set_threads(threads)
     splits = load_dataset(settings["dataset"], settings["root"])
     model = build_model(settings, splits["train"], shows_progress())
-    _take_experts(model, settings["start"]["begin_with"])
+    if not folder.checkpoint_path.exists():  # which has weights of its own
+        _take_experts(model, settings["start"]["begin_with"])
     folder.write_settings(settings)
     try:
         _train_and_test(folder, settings, splits, model)
@@ -159,21 +160,18 @@ def _train_and_test(
     folder: Run, settings: Settings, splits: Splits, model: KBLRN
 ) -> None:
     progress = shows_progress()
-    try:
-        result = fit(
-            model,
-            splits["train"],
-            splits["val"],
-            other_answers(splits, "val"),
-            **settings["training"],
-            run=folder,
-            progress=progress,
-        )
-        table = evaluate(
-            model, splits["test"], other_answers(splits, "test"), progress=progress
-        )
-    except ValueError as error:
-        raise DataError(str(error)) from None
+    result = fit(
+        model,
+        splits["train"],
+        splits["val"],
+        other_answers(splits, "val"),
+        **settings["training"],
+        run=folder,
+        progress=progress,
+    )
+    table = evaluate(
+        model, splits["test"], other_answers(splits, "test"), progress=progress
+    )
     metrics = _summary(result) | {"test": table.metrics().to_dict()}
     folder.write_json("metrics.json", metrics)
     rows = [
@@ -182,8 +180,9 @@ def _train_and_test(
         if name in metrics
     ]
     print(format_table(["split", *map(figure_title, FIGURES)], rows))
+    stopped = ", stopped early" if result.stopped_early else ""
     best = f", best after {result.best_epoch}" if result.best_epoch else ""
-    print(f"\n{result.epochs_done} epochs{best}; saved {folder.path}")
+    print(f"\n{result.epochs_done} epochs{stopped}{best}; saved {folder.path}")
 
 
 def figure_title(figure: str) -> str:

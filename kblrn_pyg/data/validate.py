@@ -8,6 +8,9 @@ from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data.errors import DataError
 
+# Squares of differences of numbers must be numbers, too.
+LARGEST = 1e150
+
 
 def validate_kb(data: HeteroData) -> None:
     r"""Checks that a :class:`~torch_geometric.data.HeteroData` is a knowledge base.
@@ -71,6 +74,10 @@ def _value_problems(data: HeteroData, num_nodes: int) -> list[str]:
         return [f"data['entity'].x must have the shape {shape} (got {tuple(x.size())})"]
     if x.isinf().any():
         return ["data['entity'].x must be finite, or NaN where unknown"]
+    too_large = (x.abs() > LARGEST).any(dim=0).nonzero().flatten().tolist()
+    if too_large:
+        name = names[too_large[0]]
+        return [f"numbers must be at most {LARGEST:g}, NaN is unknown (see {name!r})"]
     return []
 
 

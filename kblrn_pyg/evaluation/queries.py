@@ -8,6 +8,7 @@ import torch
 from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg.data import as_kb, flat_triples
+from kblrn_pyg.data.same import how_different
 from kblrn_pyg.evaluation.ranks import HEAD, Ids
 from kblrn_pyg.evaluation.scorer import Scorer, device_of
 
@@ -108,13 +109,11 @@ def known_triples(
         raise ValueError("'filter_with' must be a list of them (got one HeteroData)")
     sources = [(data, "edge_index"), (data, "edge_label_index")]
     for other in (as_kb(one, len(data.edge_types)) for one in filter_with):
-        if other["entity"].num_nodes != data["entity"].num_nodes or relation_names(
-            other
-        ) != relation_names(data):
+        found = how_different(data, other)
+        if found is not None:
             raise ValueError(
                 "'filter_with' must be over the entities and relations of 'data' "
-                f"(got {other['entity'].num_nodes} entities and "
-                f"{len(other.edge_types)} relations)"
+                f"(got {found})"
             )
         sources.append((other, "edge_label_index"))
     return join_triples(sources)

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg.data import as_kb
+from kblrn_pyg.data.same import how_different
 
 
 class Scorer(Protocol):
@@ -82,9 +83,10 @@ def kb_for(model: Scorer, data: HeteroData | Data, name: str = "data") -> Hetero
             f"(got {(model.num_nodes, model.num_relations)})"
         )
     learned_from = getattr(model, "kb", None)
-    if learned_from is not None and learned_from.edge_types != kb.edge_types:
+    found = None if learned_from is None else how_different(learned_from, kb)
+    if found is not None:
         raise ValueError(
-            f"'{name}' must have the relations of 'model' in the same order (got "
-            "other names, or another order)"
+            f"'{name}' must have the entities and relations of 'model' in the same "
+            f"order (got {found})"
         )
     return kb

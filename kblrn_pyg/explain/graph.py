@@ -1,6 +1,6 @@
 """The facts behind an explanation as a graph."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -71,15 +71,21 @@ def to_networkx(reasons: "Reasons") -> "nx.MultiDiGraph[str]":
     """Returns the graph for networkx; see :meth:`Reasons.to_networkx`."""
     graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
     strength = _node_strengths(reasons)
+    # Graphs of users may have no identifiers, and repeat names.
+    owners = Counter(entity.identifier for entity in _entities(reasons))
+    node = {
+        entity.id: entity.identifier
+        if owners[entity.identifier] == 1
+        else f"{entity.identifier} (id {entity.id})"
+        for entity in _entities(reasons)
+    }
     for entity in _entities(reasons):
-        graph.add_node(
-            entity.identifier, name=entity.name, strength=strength[entity.id]
-        )
+        graph.add_node(node[entity.id], name=entity.name, strength=strength[entity.id])
     weights, strengths = _edge_weights(reasons)
     for fact, weight in weights.items():
         graph.add_edge(
-            fact.head.identifier,
-            fact.tail.identifier,
+            node[fact.head.id],
+            node[fact.tail.id],
             key=fact.relation.identifier,
             name=fact.relation.name,
             weight=weight,

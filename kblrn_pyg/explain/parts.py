@@ -44,7 +44,7 @@ class Reader:
 
     def entity(self, i: int) -> Named:
         names = self.names.entities
-        return Named(i, names[i], names.identifiers[i])
+        return Named(i, names.unique(i), names.identifiers[i])
 
     def relation(self, i: int) -> Named:
         return Named(i, self.short[i], self.names.relations.identifiers[i])

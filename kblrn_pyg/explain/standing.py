@@ -7,6 +7,7 @@ from torch import Tensor
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data import as_kb
+from kblrn_pyg.data.same import how_different
 from kblrn_pyg.explain.reasons import Standing
 from kblrn_pyg.nn import KBLRN
 
@@ -53,11 +54,11 @@ def known_facts(
     edge_type = kb.edge_types[relation]
     found = [kb[edge_type].edge_index]
     for other in (as_kb(one, len(kb.edge_types)) for one in others):
-        sizes = other["entity"].num_nodes, len(other.edge_types)
-        if (sizes[0], other.edge_types) != (kb["entity"].num_nodes, kb.edge_types):
+        different = how_different(kb, other)
+        if different is not None:
             raise ValueError(
                 "'known' must be over the entities and relations of the model "
-                f"(got {sizes[0]} entities and {sizes[1]} relations)"
+                f"(got {different})"
             )
         found += [other[edge_type].edge_index, other[edge_type].edge_label_index]
     return torch.cat(found, dim=1)

@@ -4,8 +4,8 @@ from functools import lru_cache
 
 import numpy as np
 import torch
-from torch_geometric.data import HeteroData
 
+from kblrn_pyg.data import make_kb
 from kblrn_pyg.kernels.scoring import Differences
 from kblrn_pyg.rules import PathFeatures, RuleSet
 
@@ -14,11 +14,8 @@ from kblrn_pyg.rules import PathFeatures, RuleSet
 def no_paths(num_nodes: int, num_relations: int) -> PathFeatures:
     """Returns path features without facts and rules."""
     relations = [str(r) for r in range(num_relations)]
-    data = HeteroData()
-    data["entity"].num_nodes = num_nodes
-    empty = torch.empty(2, 0, dtype=torch.long)
-    for relation in relations:
-        data["entity", relation, "entity"].edge_index = empty
+    empty = torch.empty(0, dtype=torch.long)
+    data = make_kb([""] * num_nodes, relations, (empty, empty, empty))
     return PathFeatures(data, RuleSet.build(relations, head=[], steps=[]))
 
 

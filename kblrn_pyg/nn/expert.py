@@ -5,6 +5,12 @@ from torch import Tensor
 from torch.nn import Module, Parameter
 
 
+def at_least_single(scores: Tensor) -> Tensor:
+    """Returns scores in a precision that kernels know."""
+    is_short = scores.dtype in (torch.half, torch.bfloat16)
+    return scores.float() if is_short else scores
+
+
 class FeatureExpert(Module):
     r"""An expert that adds up the weights of features.
 

@@ -1,5 +1,6 @@
 """The latent expert: embeddings."""
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -77,6 +78,9 @@ class LatentExpert(Module):
                 raise ValueError(
                     f"'{name}' must be at least 0 and less than 1 (got {part})"
                 )
+        for name, weight in {"n3": n3, "l2": l2}.items():
+            if not 0 <= weight < math.inf:
+                raise ValueError(f"'{name}' must not be negative (got {weight})")
         if latent_dropout > 0 and not self.is_dot:
             raise ValueError(
                 "'latent_dropout' must be 0 for scorers that measure distances "

@@ -15,7 +15,7 @@ from kblrn_pyg.kernels.scoring import (
     difference_gradient,
 )
 from kblrn_pyg.kernels.threads import default_threads, run_all
-from kblrn_pyg.nn.expert import FeatureExpert
+from kblrn_pyg.nn.expert import FeatureExpert, at_least_single
 
 
 class NumericalExpert(FeatureExpert):
@@ -73,6 +73,18 @@ class NumericalExpert(FeatureExpert):
         self._kernel_features = _kernel_features(features, x, activation == "sign")
         self.reset_parameters()
 
+    def _apply(self, fn: Any, recurse: bool = True) -> "NumericalExpert":
+        """Moves everything; numbers stay as exact as they are."""
+        exact = {
+            name: buffer
+            for name, buffer in self._buffers.items()
+            if buffer is not None and buffer.is_floating_point()
+        }
+        super()._apply(fn, recurse)
+        for name, buffer in exact.items():
+            self._buffers[name] = buffer.to(self.ptr.device)
+        return self
+
     def reset_parameters(self) -> None:
         """Draws the weights as Glorot and Bengio do, relation by relation."""
         self.draw_weights(self.ptr.diff())
@@ -116,6 +128,7 @@ class NumericalExpert(FeatureExpert):
         self, scores: Tensor, from_tail: bool, entity: Tensor, rel_type: Tensor
     ) -> Tensor:
         """Adds the scores of all candidates; see :class:`FeatureExpert`."""
+        scores = at_least_single(scores)
         if scores.device.type == "cpu":
             width = self.log_width.exp()
             return _AddDifferences.apply(

@@ -36,7 +36,7 @@ def exact_loss(
         if bool(own.any()):
             # Once, even if a fact stands in the batch several times.
             places, first = _distinct(row * model.num_nodes + answer)
-            scores.view(-1).index_add_(0, places, -own[first])
+            scores.view(-1).index_add_(0, places, -own[first].to(scores.dtype))
     return ExactCrossEntropy.apply(scores, row, answer)
 
 
@@ -64,8 +64,11 @@ def sampled_loss(
             if from_tail
             else model.latent.tail_queries(head, rel_type)
         )
-    fused = entity.device.type == "cpu" and (
-        model.latent is None or model.latent.is_dot or model.latent.is_l1
+    some = next(model.parameters())
+    fused = (
+        some.device.type == "cpu"
+        and some.dtype in (torch.float, torch.double)  # what kernels know
+        and (model.latent is None or model.latent.is_dot or model.latent.is_l1)
     )
     score = fused_loss if fused else candidate_loss
     return score(model, queries, candidates, head, rel_type, tail, from_tail)

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch_geometric.utils import segment
 
-from kblrn_pyg.nn.expert import FeatureExpert
+from kblrn_pyg.nn.expert import FeatureExpert, at_least_single
 from kblrn_pyg.rules import PathFeatures
 
 
@@ -45,9 +45,11 @@ class RelationalExpert(FeatureExpert):
         self, scores: Tensor, from_tail: bool, entity: Tensor, rel_type: Tensor
     ) -> Tensor:
         """Adds the scores of all candidates; see :class:`FeatureExpert`."""
+        scores = at_least_single(scores)
+        weight = self.weight.to(scores.dtype)
         if scores.device.type == "cpu":
             return _AddPaths.apply(
-                scores, self.weight, self.features, from_tail, entity, rel_type
+                scores, weight, self.features, from_tail, entity, rel_type
             )
         known, rel = _ids(entity), _ids(rel_type)
         walk = self.features.heads if from_tail else self.features.tails
@@ -57,7 +59,7 @@ class RelationalExpert(FeatureExpert):
             torch.from_numpy(ids).to(scores.device)
             for ids in (rows, found.candidate, found.rule)
         )
-        return scores.index_put((row, candidate), self.weight[rule], accumulate=True)
+        return scores.index_put((row, candidate), weight[rule], accumulate=True)
 
     def own_evidence(
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor

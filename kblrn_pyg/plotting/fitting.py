@@ -6,6 +6,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
 _POINTS = 72  # an inch
+_NARROWEST = 0.15  # of the font's size, what a letter takes at the least
 
 
 def fit(
@@ -36,6 +37,9 @@ def fit(
         >>> fit("award nominee/award nomination", 8, 1.2, 1, keep_end=True)
         ['…award nomination']
     """
+    most = int(max_lines * width * _POINTS / (_NARROWEST * size)) + 1
+    if len(text) > most:  # measuring what can never fit would take long
+        text = "…" + text[-most:] if keep_end else text[:most] + "…"
     words = re.findall(r"[^\s/]*/+|[^\s/]+\s*|\s+", text)
     lines = _lines(words, size, width, weight)
     while len(lines) > max_lines:

@@ -6,6 +6,7 @@ from itertools import product
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from kblrn_pyg.data import DataError
@@ -32,18 +33,24 @@ def plot_training(histories: Sequence[History]) -> Figure:
     figure, (loss, mrr) = plt.subplots(
         1, 2, figsize=(10, 3.9 + 0.22 * len(histories)), layout="constrained"
     )
+    lines: list[Line2D] = []
     for history, (colour, dashes) in zip(histories, _STYLES):
         line = {"color": colour, "linestyle": dashes, "linewidth": 1.6}
         # A line of one point would be nothing to see.
         marker = "o" if len(history.loss) == 1 else None
-        loss.plot(*_xy(history.loss), marker=marker, label=_label(history), **line)
+        lines += loss.plot(*_xy(history.loss), marker=marker, **line)
         mrr.plot(*_xy(history.mrr), **line)
         best = history.best_epoch
         if best is not None:
             mrr.plot(best, history.mrr[best], marker="o", color=colour)
     _finish(loss, "mean loss of the epoch")
     _finish(mrr, "mean reciprocal rank in validation")
-    figure.legend(loc="outside lower left", fontsize=9, frameon=False)
+    labels = [_label(history) for history in histories]
+    legend = figure.legend(
+        lines, labels, loc="outside lower left", fontsize=9, frameon=False
+    )
+    for text in legend.get_texts():
+        text.set_parse_math(False)  # the dollar signs of a name mean themselves
     return figure
 
 

@@ -9,6 +9,10 @@ from kblrn_pyg.data.names import shorten
 
 # Words that tell dates from other numbers.
 _YEARS = {"year", "date", "founded", "established", "opened", "start", "end"}
+# Other numbers are no years, whatever they are called.
+_FIRST_YEAR, _LAST_YEAR = 500, 3000
+# Beyond these a number is written with an exponent.
+_TINY, _HUGE = 1e-4, 1e9
 
 
 def short_names(names: Sequence[str]) -> list[str]:
@@ -57,8 +61,12 @@ def number_text(value: float, scale: float | None = None) -> str:
     Example:
         >>> number_text(-0.0004, scale=9.5), number_text(1234567.8)
         ('0.00', '1,234,568')
+        >>> number_text(5.97e24), number_text(-2e-9)
+        ('5.97e+24', '−2e−09')
     """
     size = abs(value if scale is None else scale)
+    if size >= _HUGE or 0 < size < _TINY:
+        return f"{value:.3g}".replace("-", "−")
     digits = 2 - math.floor(math.log10(size)) if size > 0 else 0
     digits = min(max(digits, 0), 6)
     text = f"{round(value, digits) + 0.0:,.{digits}f}"  # adding 0 avoids '-0'
@@ -75,11 +83,15 @@ def value_text(attribute: str, value: float) -> str:
     Example:
         >>> value_text("date_of_birth", 1961.6), value_text("latitude", 21.25)
         ('1961', '21.25')
+        >>> value_text("growth_per_year", 0.02)
+        '0.02'
     """
-    if not _YEARS.isdisjoint(re.split(r"[^a-z]+", attribute.lower())):
+    words = re.split(r"[^a-z]+", attribute.lower())
+    if not _YEARS.isdisjoint(words) and _FIRST_YEAR <= value < _LAST_YEAR:
         text = str(math.floor(value))
     else:
-        text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+        has_digits = 1000 <= abs(value) < _HUGE
+        text = f"{value:,.0f}" if has_digits else f"{value:.4g}"
     return text.replace("-", "−")
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data import as_kb
+from kblrn_pyg.data.same import how_different
 from kblrn_pyg.evaluation import evaluating
 from kblrn_pyg.nn import KBLRN
 
@@ -76,11 +77,11 @@ class KnownFacts:
         self._edge_types = kb.edge_types
         self._sources = [(kb, "edge_index")]
         for other in (as_kb(one, len(kb.edge_types)) for one in others):
-            sizes = other["entity"].num_nodes, len(other.edge_types)
-            if sizes[0] != self._num_nodes or other.edge_types != kb.edge_types:
+            found = how_different(kb, other)
+            if found is not None:
                 raise ValueError(
                     "'known' must be over the entities and relations of the model "
-                    f"(got {sizes[0]} entities and {sizes[1]} relations)"
+                    f"(got {found})"
                 )
             self._sources += [(other, "edge_index"), (other, "edge_label_index")]
         self._codes: dict[tuple[bool, int], Ids] = {}

@@ -119,8 +119,8 @@ def mine_rules(
         ("min_confidence", min_confidence),
         ("min_pca_confidence", min_pca_confidence),
     ):
-        if math.isnan(least):
-            raise ValueError(f"'{name}' must be a number (got {least})")
+        if not 0 <= least <= 1:
+            raise ValueError(f"'{name}' must lie in 0 to 1 (got {least})")
     data = as_kb(data)
     relations = [relation for _, relation, _ in data.edge_types]
     head, rel, tail = (index.numpy() for index in flat_triples(data))

@@ -215,6 +215,8 @@ class _Training:
             return
         if resume and self.run.checkpoint_path.exists():
             self._load()
+        else:
+            self._save()  # there is a model, even if nothing is to be learned
         self.run.start_log(self.history)
 
     def learn(self, guard: InterruptGuard, progress: bool) -> None:
@@ -303,7 +305,9 @@ class _Training:
         self._save()
         with guard.at_once():
             metrics = evaluate(self.model, val, self.filter_with).metrics()
-        if self.stopping.update(epoch, metrics.mrr):
+        # What a longer training would not have looked at must not end it.
+        counts = self.plan.is_scheduled(epoch)
+        if self.stopping.update(epoch, metrics.mrr, counts):
             state = self.model.state_dict()
             self.best = {name: value.clone() for name, value in state.items()}
         return metrics.to_dict()

@@ -30,7 +30,11 @@ class Plan:
 
     def validates(self, epoch: int) -> bool:
         """Tells whether an epoch ends with a validation."""
-        return epoch % self.validate_every == 0 or epoch == self.epochs
+        return self.is_scheduled(epoch) or epoch == self.epochs
+
+    def is_scheduled(self, epoch: int) -> bool:
+        """Tells whether a training of more epochs would validate here, too."""
+        return epoch % self.validate_every == 0
 
     def parameter_groups(self, model: Trainable) -> list[dict[str, Any]]:
         """Returns the parameters of a model with their learning rates."""

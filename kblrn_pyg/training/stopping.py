@@ -40,12 +40,14 @@ class EarlyStopping:
         """Whether learning is to stop."""
         return self.num_without_best > self.patience
 
-    def update(self, epoch: int, value: float) -> bool:
+    def update(self, epoch: int, value: float, counts: bool = True) -> bool:
         r"""Takes a validation and returns whether it is the best so far.
 
         Args:
             epoch (int): The epoch after which it was measured, from 1.
             value (float): What it gave, the larger the better.
+            counts (bool, optional): If set to :obj:`False`, no new best brings
+                the end no nearer. (default: :obj:`True`)
         """
         if math.isnan(value):
             raise ValueError("'value' must be a number (got nan)")
@@ -53,7 +55,7 @@ class EarlyStopping:
             self.best_value, self.best_epoch = float(value), epoch
             self.num_without_best = 0
             return True
-        self.num_without_best += 1
+        self.num_without_best += counts
         return False
 
     def state_dict(self) -> dict[str, Any]:
