@@ -154,7 +154,10 @@ def test_options_beat_the_preset(tmp_path):
         (["Families", "--relation", "nothing"], "unknown relation 'nothing'"),
         (["Families", "--out", "rules.xyz"], "has no known ending"),
         (["Nobody"], "unknown data set"),
-        (["Families", "--min-confidence", "nan"], "'min_confidence' must lie in 0 to 1"),
+        (
+            ["Families", "--min-confidence", "nan"],
+            "'min_confidence' must lie in 0 to 1",
+        ),
     ],
 )
 def test_mine_mistakes(words, message):
