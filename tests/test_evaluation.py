@@ -339,8 +339,10 @@ def test_what_does_not_fit_is_refused():
         evaluate(model, kb, kb)
     with pytest.raises(ValueError, match=r"'batch_size' must be positive \(got 0\)"):
         evaluate(model, kb, batch_size=0)
+    broken = ask(kb, columns([(0, 0, 3)]))
+    broken["entity", "r0", "entity"].edge_label_index += 1
     with pytest.raises(DataError, match="must lie in 0 to 3"):
-        evaluate(model, ask(kb, columns([(0, 0, 4)])))
+        evaluate(model, broken)
     model.score_heads = lambda rel_type, tail_index: torch.zeros(1, 3)
     with pytest.raises(
         ValueError, match=r"must have the shape \[1, 4\] \(got \[1, 3\]\)"

@@ -70,7 +70,7 @@ def press_ctrl_c():
         (FakeModel, "loss", 2 * NUM_BATCHES, 2 * NUM_BATCHES),
         (FakeModel, "loss", 6 * NUM_BATCHES, 6 * NUM_BATCHES),
         (fit_module, "evaluate", 2, 4 * NUM_BATCHES),
-        (fit_module, "save_checkpoint", 2, 2 * NUM_BATCHES),
+        (fit_module, "save_checkpoint", 3, 2 * NUM_BATCHES),
         (Run, "log", 1, 2 * NUM_BATCHES),
     ],
 )

@@ -213,11 +213,12 @@ class _Training:
     def begin(self, resume: bool) -> None:
         if self.run is None:
             return
-        if resume and self.run.checkpoint_path.exists():
+        continues = resume and self.run.checkpoint_path.exists()
+        if continues:
             self._load()
-        else:
-            self._save()  # there is a model, even if nothing is to be learned
         self.run.start_log(self.history)
+        if not continues:
+            self._save()  # there is a model, even if nothing is to be learned
 
     def learn(self, guard: InterruptGuard, progress: bool) -> None:
         epochs, num_batches = self.plan.epochs, len(self.loader)
