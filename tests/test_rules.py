@@ -212,7 +212,7 @@ def test_transform_leaves_rules_with_the_data():
         ([0, 0], [[2]], None, {}, r"'steps' must have 2 entries, as 'head' \(got 1\)"),
         ([0], [[2]], [False, True], {}, "'parallel' must have 1 entries"),
         ([0], [[2]], None, {"support": [1, 2]}, "'support' must have 1 entries"),
-        ([0], [[2]], None, {"suport": [1]}, r"'measures' must be among .*suport"),
+        ([0], [[2]], None, {"weight": [1]}, r"'measures' must be among .*weight"),
         ([0], [[]], None, {}, "codes of at least 0"),
         ([0], [[-5]], None, {}, "codes of at least 0"),
         ([0], [[6]], None, {}, "'steps' must hold codes"),
