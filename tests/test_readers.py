@@ -264,7 +264,8 @@ def test_letters_in_another_order_are_no_header(tmp_path):
 
 def test_arrays_and_tensors_are_rows_of_numbers():
     torch = pytest.importorskip("torch")
-    for rows in (np.array([[0, 1, 2]]), torch.tensor([[0, 1, 2]])):
+    array, tensor = np.array([[0, 1, 2]]), torch.tensor([[0, 1, 2]])
+    for rows in (array, tensor, list(array), list(tensor)):
         assert names_of(read_triples(rows)) == [("0", "1", "2")]
     with pytest.raises(DataError, match="row:1: got 1, expected 3"):
         read_triples([1, 2])

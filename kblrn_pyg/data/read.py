@@ -105,7 +105,7 @@ def _merge(tables: list[NamedValues], strict: bool) -> NamedValues | None:
     tables = [table for table in tables if len(table)]
     if not tables:
         return None
-    values = join_values(tables)
+    values = tables[0] if len(tables) == 1 else join_values(tables)
     if strict:
         refuse_repeated(values)
     return average_repeated(values)

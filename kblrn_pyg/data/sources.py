@@ -90,6 +90,7 @@ def _fields(row: Any, names: tuple[str, ...]) -> Sequence[Any] | None:
         order = columns_by_name(list(map(str, row)), names)
         values = list(row.values())
         return None if order is None else [values[place] for place in order]
+    row = row.tolist() if hasattr(row, "tolist") else row
     is_row = isinstance(row, Sequence) and not isinstance(row, str)
     return row if is_row and len(row) == len(names) else None
 
