@@ -198,15 +198,20 @@ def _amie_words(text: str) -> list[str]:
 
 
 _ATOM = re.compile(r"(.+?)\(([^(),]+),([^(),]+)\)(?:, *|$)")
-_ATOMS = re.compile(f"({_ATOM.pattern})+")
+
+
+def _anyburl_atoms(text: str) -> list[Atom]:
+    """Returns the atoms of a text, none if there is anything else in it."""
+    found = list(_ATOM.finditer(text))
+    is_all = bool(found) and found[-1].end() == len(text)
+    return [(m[1], m[2], m[3]) for m in found] if is_all else []
 
 
 def _parse_anyburl(line: str) -> ParsedRule:
     fields = line.split("\t")
     head, arrow, body = fields[-1].partition("<=")
-    atoms_found = _ATOM.findall(body.strip())
-    heads = _ATOM.findall(head.strip())
-    if not arrow or len(heads) != 1 or not re.fullmatch(_ATOMS, body.strip()):
+    atoms_found, heads = _anyburl_atoms(body.strip()), _anyburl_atoms(head.strip())
+    if not arrow or len(heads) != 1 or not atoms_found:
         raise DataError(f"no rule: {fields[-1]!r}, expected r(X,Y) <= a(X,A), b(A,Y)")
     _refuse_constants([*heads, *atoms_found], "[A-Z]")
     measures = {}

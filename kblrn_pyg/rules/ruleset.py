@@ -102,7 +102,8 @@ class RuleSet:
                 )
         for relation, body, is_parallel in zip(heads, bodies, side_by_side):
             _check_body(int(relation), body, bool(is_parallel))
-        table = np.full((len(heads), max(map(len, bodies), default=1)), UNKNOWN)
+        width = max(map(len, bodies), default=1)
+        table = np.full((len(heads), width), UNKNOWN, np.int64)
         for row, body, is_parallel in zip(table, bodies, side_by_side):
             # The two steps of a parallel body have no order.
             row[: len(body)] = sorted(body) if is_parallel else body
