@@ -416,7 +416,7 @@ def test_endings_are_never_empty():
         (([0, 1], [0, 1], [1, 0]), r"relations must lie in 0 to 0 \(got 0 to 1\)"),
         (([0, 2], [0, 0], [1, 0]), r"heads must lie in 0 to 1"),
         (([0], [0], [-1]), r"tails must lie in 0 to 1"),
-        (([0], [0, 0], [1, 1]), r"equally long \(got \[1, 2, 2\]\)"),
+        (([0], [0, 0], [1, 1]), r"equally many \(got \[1, 2, 2\]\)"),
     ],
 )
 def test_ids_that_do_not_exist_are_refused(triples, message):

@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import HeteroData
 
+from kblrn_pyg.data.ids import check_ids
+
 FlatTriples = tuple[Tensor, Tensor, Tensor]
 
 
@@ -59,7 +61,7 @@ def make_kb(
     entity.x = x
     data.attribute_names = list(attribute_names)
 
-    _check_ids(known, len(names), len(relations))
+    _check_triples(known, len(names), len(relations))
     for relation, edges in zip(relations, _edges_by_relation(known, len(relations))):
         store = data["entity", relation, "entity"]
         store.edge_index = edges
@@ -76,7 +78,7 @@ def ask(data: HeteroData, asked: FlatTriples) -> HeteroData:
     """
     data = copy.copy(data)
     edge_types = data.edge_types
-    _check_ids(asked, data["entity"].num_nodes, len(edge_types))
+    _check_triples(asked, data["entity"].num_nodes, len(edge_types))
     for edge_type, edges in zip(edge_types, _edges_by_relation(asked, len(edge_types))):
         data[edge_type].edge_label_index = edges
     return data
@@ -104,20 +106,15 @@ def flat_triples(data: HeteroData, key: str = "edge_index") -> FlatTriples:
     return head_index, rel_type, tail_index
 
 
-def _check_ids(triples: FlatTriples, num_entities: int, num_relations: int) -> None:
-    sizes = [index.numel() for index in triples]
-    if len(set(sizes)) > 1:
-        raise ValueError(f"the columns of triples must be equally long (got {sizes})")
-    for index, what, number in zip(
-        triples,
-        ("heads", "relations", "tails"),
-        (num_entities, num_relations, num_entities),
-    ):
-        if index.numel() and not 0 <= int(index.min()) <= int(index.max()) < number:
-            raise ValueError(
-                f"ids of {what} must lie in 0 to {number - 1} (got "
-                f"{int(index.min())} to {int(index.max())})"
-            )
+def _check_triples(triples: FlatTriples, num_entities: int, num_relations: int) -> None:
+    head_index, rel_type, tail_index = triples
+    check_ids(
+        {
+            "heads": (head_index, num_entities),
+            "relations": (rel_type, num_relations),
+            "tails": (tail_index, num_entities),
+        }
+    )
 
 
 def _edges_by_relation(triples: FlatTriples, num_relations: int) -> list[Tensor]:

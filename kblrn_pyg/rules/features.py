@@ -8,6 +8,7 @@ from torch_geometric.data import Data, HeteroData
 from tqdm import tqdm
 
 from kblrn_pyg.data import DataError, as_kb, flat_triples
+from kblrn_pyg.data.ids import check_ids
 from kblrn_pyg.kernels.adjacency import Adjacency, build_adjacency
 from kblrn_pyg.kernels.mining import Choices
 from kblrn_pyg.kernels.recall import Walks
@@ -134,7 +135,7 @@ class PathFeatures:
                 (default: :obj:`False`)
         """
         h, r, t = (np.ascontiguousarray(ids, np.int64) for ids in (head, rel, tail))
-        self._check_ids(r, h, t)
+        self._check_ids(r, heads=h, tails=t)
 
         def count(part: slice, _: None) -> tuple[slice, PairFeatures]:
             ptr = np.zeros(part.stop - part.start + 1, np.int64)
@@ -189,7 +190,7 @@ class PathFeatures:
             weight (numpy.ndarray): The weight of each rule.
             scores (numpy.ndarray): A row of scores for each query.
         """
-        self._check_ids(rel, entity)
+        self._check_ids(rel, entities=entity)
 
         def add(part: slice, scratch: tuple[Ids, Ids]) -> None:
             stamp, out = scratch
@@ -270,7 +271,7 @@ class PathFeatures:
             rel (numpy.ndarray): The relation of each fact.
             tail (numpy.ndarray): The tail of each fact.
         """
-        self._check_ids(rel, head, tail)
+        self._check_ids(rel, heads=head, tails=tail)
         ptr, none = np.zeros(len(head) + 1, np.int64), np.empty(0, np.int64)
         # A path of one or two steps returns to its own fact only by a self-loop.
         loops = self._has_loop[head] | self._has_loop[tail]
@@ -331,7 +332,7 @@ class PathFeatures:
 
     def _walk(self, bodies: Bodies, source: ArrayLike, rel: ArrayLike) -> QueryFeatures:
         sources, rels = (np.ascontiguousarray(ids, np.int64) for ids in (source, rel))
-        self._check_ids(rels, sources)
+        self._check_ids(rels, entities=sources)
 
         def walk(part: slice, scratch: tuple[Ids, Ids]) -> tuple[slice, QueryFeatures]:
             stamp, out = scratch
@@ -359,19 +360,9 @@ class PathFeatures:
             _join([part.rule for part in parts]),
         )
 
-    def _check_ids(self, rel: Ids, *entities: Ids) -> None:
-        """Kernels would read wherever a wrong id leads them."""
-        sizes = [len(ids) for ids in (rel, *entities)]
-        if len(set(sizes)) > 1:
-            raise ValueError(f"relations and entities must be as many (got {sizes})")
-        numbers = (len(self.rules.relations), *(self.num_entities for _ in entities))
-        for ids, number in zip((rel, *entities), numbers):
-            if len(ids) and not 0 <= ids.min() <= ids.max() < number:
-                what = "relations" if ids is rel else "entities"
-                raise ValueError(
-                    f"ids of {what} must lie in 0 to {number - 1} (got {ids.min()} "
-                    f"to {ids.max()})"
-                )
+    def _check_ids(self, rel: Ids, **entities: Ids) -> None:
+        kinds = {kind: (ids, self.num_entities) for kind, ids in entities.items()}
+        check_ids({"relations": (rel, len(self.rules.relations)), **kinds})
 
     def _new_scratch(self) -> tuple[Ids, Ids]:
         size = self.num_entities
