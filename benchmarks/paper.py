@@ -1,11 +1,11 @@
-"""The tables of the paper, reproduced: runs what is missing, prints what there is.
+"""Reproduces the tables of the paper: trains what is missing and prints the rest.
 
     KBLRN_DATA=... python benchmarks/paper.py --table benchmarks --dataset FB15k-237
 
-Every training is a folder with checkpoints: a killed campaign goes on where it
+Every training has a folder with a checkpoint: a killed campaign continues where it
 was, and two processes can share one. Figures are taken from the records in
-``benchmarks/results``, one for each training and data set; nothing else writes
-them. ``--print`` trains nothing, ``--report`` writes RESULTS.md and the table of
+``benchmarks/results``, one for each training and data set, which only this script
+writes. ``--print`` trains nothing, ``--report`` writes RESULTS.md and the table of
 the README from all records.
 """
 
@@ -50,7 +50,7 @@ def parse() -> argparse.Namespace:
         "--recipe",
         choices=RECIPES,
         default="paper",
-        help="as in section 5 of the paper (default), or what was learned since",
+        help="as in section 5 of the paper (default), or a modern one",
     )
     parser.add_argument(
         "--scorer", action="append", choices=SCORERS, help="only this latent scorer"
@@ -59,14 +59,14 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, action="append", help="only this seed")
     parser.add_argument("--root", help="where data sets are kept")
     parser.add_argument(
-        "--runs", default=HERE / "runs", type=Path, help="the folder of checkpoints"
+        "--runs", default=HERE / "runs", type=Path, help="the folder of trainings"
     )
     parser.add_argument(
-        "--results", default=HERE / "results", type=Path, help="that of records"
+        "--results", default=HERE / "results", type=Path, help="the folder of records"
     )
-    parser.add_argument("--threads", type=int, help="how many threads to use")
+    parser.add_argument("--threads", type=int, help="the number of threads")
     parser.add_argument(
-        "--short", action="store_true", help="two epochs each, to see that it runs"
+        "--short", action="store_true", help="two epochs each, as a test"
     )
     parser.add_argument("--print", action="store_true", help="train nothing")
     parser.add_argument(
@@ -109,7 +109,7 @@ def run_missing(options: argparse.Namespace, places: Places) -> None:
         minutes = (time.perf_counter() - start) / 60
         print(f"[{number}/{len(jobs)}, {minutes:.0f} min] {job.name}", flush=True)
         if not run_job(job, places, progress=sys.stderr.isatty()):
-            print(f"{job.name}: another process is at it")
+            print(f"{job.name}: another process is training it")
 
 
 def main() -> int:
@@ -125,7 +125,7 @@ def main() -> int:
         if not options.print:
             run_missing(options, places)
     except KeyboardInterrupt:
-        print("paper: interrupted, the same command goes on", file=sys.stderr)
+        print("paper: interrupted, the same command continues", file=sys.stderr)
         return 130
     except (DataError, OSError) as error:
         print(f"paper: {error}", file=sys.stderr)

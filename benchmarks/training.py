@@ -1,6 +1,7 @@
 """Seconds an epoch on FB15k-237, beside PyKEEN and PyG in the same run.
 
     KBLRN_DATA=... python benchmarks/training.py [--batches 12] [--root DIR]
+        [--against CHECKOUT]
 
 All train DistMult with embeddings of size 100, batches of 512 and Adam. PyKEEN
 and KBLRN's sampled loss draw 500 negatives for each triple and side; KBLRN's
@@ -8,7 +9,8 @@ exact loss is over all entities, in batches of 512 distinct queries; PyG's own
 loss has one negative a triple and is there for reference. Some batches are
 timed, in turns so that a noisy minute hits everybody, and extrapolated to an
 epoch. The last lines tell how far the exact loss is from its three matrix
-products alone. Needs the extra ``bench``.
+products alone. Needs the extra ``bench``. With ``--against``, only this library
+is timed, in turns with that of another checkout.
 """
 
 import argparse
@@ -20,6 +22,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
+from other_tree import OtherTree, serve
 from torch import Tensor
 from torch_geometric.nn.kge import DistMult
 
@@ -45,10 +48,11 @@ class Contestant:
         self.batches_a_step = batches_a_step
         self.seconds: list[float] = []
 
-    def run(self) -> None:
+    def run(self) -> float:
         start = time.perf_counter()
         self.step()
         self.seconds.append(time.perf_counter() - start)
+        return self.seconds[-1]
 
     @property
     def batch(self) -> float:
@@ -68,9 +72,16 @@ def forever(loader: object) -> Iterator[tuple]:
         yield from loader
 
 
-def kblrn(data: object, experts: str, num_negatives: int | None) -> Contestant:
+def kblrn(
+    data: object,
+    experts: str,
+    num_negatives: int | None,
+    negatives: str = "triple",
+) -> Contestant:
     torch.manual_seed(0)
-    model = KBLRN.from_data(data, experts, CHANNELS, num_negatives=num_negatives)
+    model = KBLRN.from_data(
+        data, experts, CHANNELS, num_negatives=num_negatives, negatives=negatives
+    )
     optimizer = torch.optim.Adam(model.parameters(), lr=0.001, fused=True)
     loader = model.loader(
         *flat_triples(data), by_query=model.is_exact, batch_size=BATCH, shuffle=True
@@ -83,7 +94,38 @@ def kblrn(data: object, experts: str, num_negatives: int | None) -> Contestant:
         optimizer.step()
 
     kind = "exact" if num_negatives is None else "sampled"
+    kind = "shared" if negatives == "shared" else kind
     return Contestant(f"KBLRN {experts}, {kind}", len(loader), step)
+
+
+def our_contestants(data: object, instances: list[str]) -> list[Contestant]:
+    """Every loss, with one expert after the other."""
+    losses: list[tuple] = [(None,), (NEGATIVES,), (NEGATIVES, "shared")]
+    return [kblrn(data, experts, *loss) for loss in losses for experts in instances]
+
+
+def compare_trees(options: argparse.Namespace, data: object) -> None:
+    """Times this library and that of another checkout in turns."""
+    words = ["--root", options.root] if options.root else []
+    words += ["--instances", *options.instances]
+    other = OtherTree(__file__, options.against, *words)
+    ours = our_contestants(data, options.instances)
+    theirs: dict[str, list[float]] = {one.name: [] for one in ours}
+    for number in range(2 + options.batches):
+        for one in ours:
+            one.run()
+            their = other.seconds(one.name)
+            if number < 2:  # compilation and first touches
+                one.seconds.clear()
+            else:
+                theirs[one.name].append(their)
+    print(f"{'':28}{'a batch':>10}{'there':>10}   here / there")
+    for one in ours:
+        there = statistics.median(theirs[one.name])
+        here = 1000 * one.batch
+        print(
+            f"{one.name:28}{here:7.1f} ms{1000 * there:7.1f} ms{one.batch / there:9.2f}"
+        )
 
 
 def pyg(data: object) -> Contestant:
@@ -172,13 +214,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--batches", type=int, default=12, help="batches to time")
     parser.add_argument("--root", help="where data sets are kept")
+    parser.add_argument(
+        "--instances", nargs="+", default=["l", "lr", "lrn"], help="of KBLRN"
+    )
+    parser.add_argument("--against", help="another checkout to compare with")
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     data = load_dataset("FB15k-237", options.root)["train"]
-    ours = [
-        kblrn(data, experts, number)
-        for number in (None, NEGATIVES)
-        for experts in ("l", "lr", "lrn")
-    ]
+    if options.worker:
+        serve({one.name: one.run for one in our_contestants(data, options.instances)})
+        return 0
+    if options.against:
+        compare_trees(options, data)
+        return 0
+    ours = our_contestants(data, options.instances)
     theirs = pykeen(data)
     products = matrix_products(data["entity"].num_nodes, ours[0].num_batches)
     everybody = [*ours, pyg(data), products, theirs]

@@ -351,6 +351,21 @@ def pair_features(
     ]
 
 
+def own_evidence(
+    triples: Iterable[Triple],
+    bodies: list[Body],
+    h: int,
+    t: int,
+    own: Triple,
+    **choices: bool,
+) -> list[int]:
+    """The positions in `bodies` that hold for (h, t) only if the fact `own` is there."""
+    triples = list(triples)
+    without = pair_features(triples, bodies, h, t, own, **choices)
+    every = pair_features(triples, bodies, h, t, **choices)
+    return [position for position in every if position not in without]
+
+
 def query_features(
     triples: Iterable[Triple],
     num_entities: int,

@@ -83,7 +83,10 @@ def test_import_with_holdout(files, capsys):
         ({"valid": None}, "the validation or test split is missing"),
         ({"valid": "nowhere.csv"}, "nowhere.csv: no such file"),
         ({"holdout": "0.1"}, "'holdout' must not be given beside"),
-        ({"numerical": "train.csv"}, "train.csv:2: the value 'p1' is no finite number"),
+        (
+            {"numerical": "train.csv"},
+            "train.csv:2: the value 'p1' is not a finite number",
+        ),
         ({"out": "families"}, "--out families is the name of the data set Families"),
         (
             {"valid": None, "test": None, "holdout": "0.1", "seed": "-1"},
@@ -202,7 +205,7 @@ def test_histograms(tmp_path, ending):
     [
         (["--relation", "nothing", "--out", "a.png"], "unknown relation 'nothing'"),
         (["--relation", "lives_in", "--out", "a.png"], "these have: "),
-        (["--relation", "spouse", "--out", "a.xyz"], "has no known ending"),
+        (["--relation", "spouse", "--out", "a.xyz"], "has an unknown ending"),
         (["--relation", "spouse"], "there is no screen"),
     ],
 )

@@ -1,53 +1,47 @@
+import argparse
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict, fields
 
 import pytest
 import torch
 from scripts import run
+from trainable import same
 
-from kblrn_pyg.cli import main as main_module
-from kblrn_pyg.cli.runs import load_run
+from kblrn_pyg.cli.options import add_settings, settings_from
+from kblrn_pyg.cli.train import GROUPS
+from kblrn_pyg.datasets import Families, load_dataset
 from kblrn_pyg.nn import KBLRN
-from kblrn_pyg.training import Run, load_checkpoint
+from kblrn_pyg.rules import mine_rules, write_rules
+from kblrn_pyg.runs import load_model, load_run
+from kblrn_pyg.settings import default_of
+from kblrn_pyg.training import Run, fit, load_checkpoint
 
 SMALL = [
     *("--experts", "lrn", "--hidden-channels", "8", "--num-negatives", "20"),
     *("--epochs", "4", "--validate-every", "2", "--lr", "0.01", "--threads", "1"),
     *("--batch-size", "4096", "--dropout", "0.1", "--preset", "paper"),
 ]
-COMMANDS = {
-    "train": ("train a model", "kblrn_pyg.cli.train"),
-    "evaluate": ("evaluate the model of a run", "kblrn_pyg.cli.evaluate"),
-}
-
-
-@pytest.fixture(autouse=True)
-def commands(monkeypatch):
-    for name, command in COMMANDS.items():
-        monkeypatch.setitem(main_module.COMMANDS, name, command)
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """The folder of a run that nobody disturbed."""
     folder = tmp_path_factory.mktemp("runs") / "finished"
-    with pytest.MonkeyPatch.context() as patch:
-        for name, command in COMMANDS.items():
-            patch.setitem(main_module.COMMANDS, name, command)
-        done = run("kblrn", "train", "Families", *SMALL, "--out", folder)
+    done = run("kblrn", "train", "Families", *SMALL, "--out", folder)
     assert done.code == 0, done.err
     return folder, done.out
 
 
 def assert_same_weights(folder, expected):
     found, wanted = (load_checkpoint(f / "checkpoint.pt") for f in (folder, expected))
-    for part in ("model", "best"):
-        for name, weights in getattr(wanted, part).items():
-            assert torch.equal(getattr(found, part)[name], weights), name
+    for one, other in [(found.model, wanted.model), (found.best, wanted.best)]:
+        assert same(dict(one), dict(other))
     metrics = [json.loads((f / "metrics.json").read_text()) for f in (folder, expected)]
     assert metrics[0]["test"] == metrics[1]["test"]
 
@@ -88,15 +82,30 @@ def test_evaluate_relations(finished):
     assert "| spouse " in done.out
 
 
-def test_load_run(finished):
+def tiny_kb(folder):
+    """Imports a small data set and returns its directory."""
+    rows = "".join(f"p{i},parent_of,p{i + 1}\n" for i in range(8))
+    (folder / "train.csv").write_text(rows)
+    (folder / "valid.csv").write_text("p0,parent_of,p2\n")
+    (folder / "test.csv").write_text("p1,parent_of,p3\n")
+    words = [f"--{name}={folder / name}.csv" for name in ("train", "valid", "test")]
+    done = run("kblrn", "import", *words, "--out", folder / "imported")
+    assert done.code == 0, done.err
+    return str(folder / "imported")
+
+
+def test_load_run(finished, tmp_path):
     folder, _ = finished
     model, splits, settings = load_run(folder)
-    assert model.experts == "lrn"
+    assert model.instance == "lrn"
+    assert not model.training
     assert set(splits) == {"train", "val", "test"}
     assert settings["training"]["epochs"] == 4
-    best = load_checkpoint(folder / "checkpoint.pt").best
-    for name, weights in model.state_dict().items():
-        assert torch.equal(weights, best[name])
+    best = load_checkpoint(folder / "checkpoint.pt").best["val"]
+    assert same(dict(model.state_dict()), dict(best))
+    assert same(dict(KBLRN.load(folder / "model.pt").state_dict()), dict(best))
+    with pytest.raises(ValueError, match="over the entities and relations of 'dat"):
+        load_run(folder, dataset=tiny_kb(tmp_path))
 
 
 @pytest.mark.parametrize("number", [1, 6, 16])
@@ -124,12 +133,8 @@ def test_ctrl_c_and_resume(finished, tmp_path, number):
 
 def test_kill_and_resume(finished, tmp_path):
     folder = tmp_path / "run"
-    script = (
-        "import sys; from kblrn_pyg.cli import main; "
-        f"main.COMMANDS |= {COMMANDS!r}; sys.exit(main.main())"
-    )
     words = ["train", "Families", *SMALL, "--out", str(folder)]
-    process = subprocess.Popen([sys.executable, "-c", script, *words])
+    process = subprocess.Popen([sys.executable, "-m", "kblrn_pyg.cli", *words])
     while process.poll() is None and not (folder / "checkpoint.pt").exists():
         time.sleep(0.01)
     process.kill()
@@ -173,7 +178,10 @@ def test_kinds_of_models(tmp_path, words):
     ("words", "message"),
     [
         (["Families", "--out", "{finished}"], "exists, add '--resume' to continue"),
-        (["Families", "--out", "{new}", "--resume"], "is no run, leave out '--resume'"),
+        (
+            ["Families", "--out", "{new}", "--resume"],
+            "is not a run, leave out '--resume'",
+        ),
         (
             ["Families", "--out", "{finished}", "--resume", "--lr", "0.5"],
             "the run was made with lr 0.01, it cannot continue with 0.5",
@@ -219,7 +227,7 @@ def test_wrong_words(words, capsys):
 def test_evaluate_mistakes(finished, tmp_path):
     folder, _ = finished
     for words, message in [
-        ([tmp_path], "settings.json: no such file, no run"),
+        ([tmp_path], "settings.json: no such file, not a run"),
         ([folder, "--split", "dev"], "unknown split 'dev', expected one of train"),
         ([folder, "--relation", "nothing"], "unknown relation 'nothing'"),
     ]:
@@ -234,10 +242,10 @@ def test_begin_with_another_run(finished, tmp_path):
     words += ["--begin-with", finished[0]]
     done = run("kblrn", "train", "Families", *words, "--out", tmp_path / "begun")
     assert done.code == 0, done.err
-    wanted = load_run(finished[0])[0].latent.state_dict()
-    weights = load_checkpoint(tmp_path / "begun" / "checkpoint.pt").model
+    wanted = load_model(finished[0]).experts["latent"].state_dict()
+    found = load_model(tmp_path / "begun").experts["latent"].state_dict()
     for name, values in wanted.items():
-        assert torch.allclose(weights[f"latent.{name}"], values)
+        assert torch.allclose(found[name], values)
     settings = json.loads((tmp_path / "begun" / "settings.json").read_text())
     assert settings["start"] == {"begin_with": str(finished[0])}
 
@@ -263,11 +271,167 @@ def test_default_folder(tmp_path, monkeypatch):
     assert (tmp_path / "runs" / "Families-n-seed3" / "metrics.json").exists()
 
 
-def test_incomplete_settings(tmp_path):
+def test_incomplete_runs(finished, tmp_path):
     Run(tmp_path).write_settings({"dataset": "Families", "root": None})
     done = run("kblrn", "evaluate", tmp_path)
     assert done.code == 2
-    assert "settings.json: has no experts, hidden_channels" in done.err
+    assert "has no model.pt, expected a run" in done.err
+    settings = Run(finished[0]).read_settings()
+    settings["model"]["depth"] = 3
+    Run(tmp_path).write_settings(settings)
+    done = run("kblrn", "train", "Families", "--out", tmp_path, "--resume")
+    assert done.code == 2
+    assert "unknown settings: depth" in done.err
+
+
+# --- settings --------------------------------------------------------------------
+
+
+def test_options_are_the_fields_of_settings():
+    parser = argparse.ArgumentParser()
+    for cls in GROUPS.values():
+        add_settings(parser, cls)
+    assert vars(parser.parse_args([])) == {}
+    words = "--scorer ComplEx,transe --num-negatives all --learn-rbf --lr 0.5"
+    options = parser.parse_args([*words.split(), "--threshold", "0.5"])
+    found = {name: settings_from(options, cls) for name, cls in GROUPS.items()}
+    changes = {
+        "model": {
+            "scorer": ["complex", "transe"],
+            "num_negatives": None,
+            "learn_rbf": True,
+            "threshold": 0.5,
+        },
+        "training": {"lr": 0.5},
+    }
+    for name, settings in found.items():
+        defaults = {one.name: default_of(one) for one in fields(settings)}
+        assert asdict(settings) == defaults | changes.get(name, {})
+    text = " ".join(parser.format_help().split())
+    assert "--patience N the number of validations in a row" in text
+    assert "--num-negatives N|all" in text
+    assert "(default: 0.9)" in text
+    assert "(default: 0)" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["--experts", "n", "--dropout", "0.5"], "dropout"),
+        (["--experts", "n", "--preset", "paper"], "preset"),
+        (["--experts", "l", "--feature-lr", "0.5"], "feature_lr"),
+    ],
+)
+def test_an_option_without_effect_is_reported(tmp_path, words, name):
+    small = ["--epochs", "0", "--hidden-channels", "100"]
+    done = run("kblrn", "train", "Families", *words, *small, "--out", tmp_path / "run")
+    assert done.code == 0, done.err
+    (line,) = done.err.splitlines()
+    assert line.startswith(f"kblrn train: warning: '{name}' has no effect")
+
+
+def test_rules_of_a_file(tmp_path):
+    rules = mine_rules(Families()[0], max_rules_per_relation=2)
+    write_rules(rules, tmp_path / "rules.tsv", "amie")
+    words = ["--experts", "r", "--epochs", "0", "--rules", tmp_path / "rules.tsv"]
+    done = run("kblrn", "train", "Families", *words, "--out", tmp_path / "run")
+    assert done.code == 0, done.err
+    (expert,) = load_model(tmp_path / "run").experts.values()
+    assert len(expert.features.rules) == len(rules)
+    words[-1] = "provided"
+    done = run("kblrn", "train", "Families", *words, "--out", tmp_path / "other")
+    assert done.code == 2
+    assert "the data set comes without rules" in done.err
+    assert not (tmp_path / "other").exists()
+
+
+# --- runs without their data set -------------------------------------------------
+
+
+def answers(folder):
+    """What the commands that ask a model print."""
+    found = []
+    for words in (
+        ["predict", folder, "p0", "parent_of", "?", "--novel", "--k", "3"],
+        ["explain", folder, "p0", "parent_of", "p2"],
+        ["complete", folder, "--k", "2"],
+    ):
+        done = run("kblrn", *words)
+        assert done.code == 0, done.err
+        found.append(done.out)
+    return found
+
+
+def test_a_run_works_without_its_data_set(tmp_path):
+    dataset, folder = tiny_kb(tmp_path), tmp_path / "run"
+    words = ["--hidden-channels", "4", "--num-negatives", "3", "--epochs", "2"]
+    words += ["--validate-every", "1", "--experts", "lr", "--out", folder]
+    done = run("kblrn", "train", dataset, *words)
+    assert done.code == 0, done.err
+    before = answers(folder)
+    done = run("kblrn", "predict", folder, "p0", "parent_of", "?")
+    assert " p2 " in done.out
+    assert " p2 " not in before[0]  # known from validation, not from training
+    shutil.rmtree(dataset)
+    folder.rename(tmp_path / "moved")
+    shutil.copytree(tmp_path / "moved", tmp_path / "copied")
+    shutil.rmtree(tmp_path / "moved")
+    assert answers(tmp_path / "copied") == before
+    assert answers(tmp_path / "copied" / "model.pt") == before
+    done = run("kblrn", "evaluate", tmp_path / "copied")
+    assert done.code == 2
+    assert "unknown data set" in done.err
+    (tmp_path / "again").mkdir()
+    again = tiny_kb(tmp_path / "again")
+    done = run("kblrn", "evaluate", tmp_path / "copied", "--dataset", again)
+    assert done.code == 0, done.err
+
+
+def test_an_unfinished_run_has_its_last_weights(tmp_path):
+    splits = load_dataset(tiny_kb(tmp_path))
+    model = KBLRN.from_data(splits["train"], "l", 4, num_negatives=3)
+    seen = []
+
+    def fail_at_last(progress):
+        seen.append({k: v.clone() for k, v in progress.model.state_dict().items()})
+        if progress.epoch == 3:
+            raise MemoryError
+
+    with pytest.raises(MemoryError):
+        fit(
+            model,
+            splits["train"],
+            epochs=3,
+            validate_every=1,
+            run=Run(tmp_path / "run"),
+            callbacks=[fail_at_last],
+        )
+    assert same(dict(load_model(tmp_path / "run").state_dict()), seen[1])
+
+
+def test_a_run_of_fit_answers_too(tmp_path):
+    splits = load_dataset(tiny_kb(tmp_path))
+    model = KBLRN.from_data(splits["train"], "l", 4, num_negatives=3, dropout=0.5)
+    folder, splits_known = tmp_path / "run", [splits["test"]]
+    fit(
+        model,
+        splits["train"],
+        splits["val"],
+        splits_known,
+        epochs=3,
+        validate_every=1,
+        run=Run(folder),
+    )
+    assert " p2 " not in answers(folder)[0]
+    loaded = load_model(folder)
+    assert not loaded.training
+    assert same(dict(loaded.state_dict()), dict(model.state_dict()))
+    done = run("kblrn", "evaluate", folder)
+    assert done.code == 2
+    message = "the run does not say which data set it is of, add --dataset"
+    assert message in done.err
+    done = run("kblrn", "evaluate", folder, "--dataset", tmp_path / "imported")
+    assert done.code == 0, done.err
 
 
 def test_no_epochs_can_be_evaluated(tmp_path):

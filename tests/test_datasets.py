@@ -113,12 +113,23 @@ def test_raw_file_that_changed_is_refused(home, tmp_path):
         small(tmp_path / "root", force_reload=True)
 
 
+def test_files_of_older_versions_are_made_again(home, tmp_path):
+    _, small = home
+    wanted = small(tmp_path / "root", "val")[0]
+    processed = tmp_path / "root" / "processed"
+    for path in processed.glob("*.kb"):
+        path.rename(path.with_name(f"{path.stem}_data.pt"))
+    found = small(tmp_path / "root", "val")[0]
+    assert found.to_dict().keys() == wanted.to_dict().keys()
+    assert len(list(processed.glob("*.kb"))) == 3
+
+
 def test_wrong_counts_are_refused(home, tmp_path, monkeypatch):
     _, small = home
     monkeypatch.setattr(small, "counts", Counts(3, 1, 2, 1, 7))
     with pytest.raises(DataError, match="Small has 1 test, expected 7"):
         small(tmp_path / "root")
-    assert not list((tmp_path / "root" / "processed").glob("*_data.pt"))
+    assert not list((tmp_path / "root" / "processed").glob("*.kb"))
 
 
 def test_transforms_are_applied(home, tmp_path):
@@ -164,8 +175,11 @@ def test_local_knowledge_base(tmp_path):
     )
     with pytest.raises(DataError, match="already exists"):
         write_local_kb(root, kbs)
-    (root / "processed" / "test_data.pt").unlink()
-    with pytest.raises(DataError, match="the test split is missing"):
+    (root / "processed" / "test.kb").unlink()
+    with pytest.raises(DataError, match="the test split is missing, import it anew"):
+        load_dataset(str(root))
+    (root / "processed" / "test_data.pt").touch()
+    with pytest.raises(DataError, match="test split was imported by an older version"):
         load_dataset(str(root))
     with pytest.raises(DataError, match="no such directory"):
         LocalKB(tmp_path / "none")
@@ -174,7 +188,7 @@ def test_local_knowledge_base(tmp_path):
 def test_local_knowledge_base_is_never_half_written(tmp_path):
     kbs, _ = read_kb([("a", "r", "b")], [("b", "r", "a")])
     kbs["val"]["entity"].num_nodes = 7
-    with pytest.raises(DataError, match="no knowledge base"):
+    with pytest.raises(DataError, match="not a knowledge base: "):
         write_local_kb(tmp_path / "mine", kbs)
     assert list(tmp_path.iterdir()) == []
 

@@ -6,6 +6,7 @@ import math
 import random
 import threading
 import time
+from contextlib import contextmanager
 from fractions import Fraction
 
 import naive
@@ -14,18 +15,17 @@ import pytest
 import torch
 from test_mining import as_kb
 from torch import nn
+from torch_geometric.data import HeteroData
+from torch_geometric.transforms import RandomLinkSplit
 
 from kblrn_pyg.data import DataError, ask
-from kblrn_pyg.evaluation import (
-    evaluate,
-    query_auc,
-)
-from kblrn_pyg.evaluation.ranks import HEAD, TAIL
+from kblrn_pyg.evaluation import evaluate, query_auc
 from kblrn_pyg.kernels.ranking import rank_answers
 
 # The function of that name hides the module.
 EVALUATE = importlib.import_module("kblrn_pyg.evaluation.evaluate")
 NUM_KBS = 120
+HEAD, TAIL = 0, 1  # as in a RankTable
 
 
 class TableModel(nn.Module):
@@ -279,10 +279,45 @@ def test_one_relation_alone():
     assert 0 < len(table) < len(whole)
     with pytest.raises(DataError, match="unknown relation 'r7'"):
         evaluate(model, kb, relations=["r7"])
-    with pytest.raises(ValueError, match=r"'relations' must lie in 0 to 2 \(got 3\)"):
+    with pytest.raises(ValueError, match=r"relation must lie in 0 to 2 \(got 3\)"):
         evaluate(model, kb, relations=[3])
     with pytest.raises(ValueError, match="'relations' must be a list"):
         evaluate(model, kb, relations="r2")
+
+
+def test_only_the_relation_that_a_split_asks_about_is_ranked():
+    """As PyG's users split: edges of the other types are known, not asked for."""
+    graph = HeteroData()
+    graph["person"].num_nodes, graph["town"].num_nodes = 20, 5
+    people = torch.arange(20)
+    graph["person", "lives_in", "town"].edge_index = torch.stack([people, people % 5])
+    knows = torch.stack([people, (people + 1) % 20])
+    graph["person", "knows", "person"].edge_index = knows
+    split = RandomLinkSplit(0.2, 0.2, edge_types=[("person", "lives_in", "town")])
+    for data in split(graph)[1:]:
+        table = evaluate(constant_model(25, 2), data)
+        assert set(table.relation) == {0}
+        assert len(table) == 2 * 4
+        # Of (h, r, ?), all towns but the true one are candidates.
+        assert set(table.select(side="tail").num_candidates) == {25}
+
+
+def test_a_model_is_encoded_once():
+    """Before threads start, and until they end."""
+    test = [(h, 0, (h + 1) % 20) for h in range(20)]
+    kb, model, events = as_kb(test, 20, 1), constant_model(20, 1), []
+
+    @contextmanager
+    def encoded():
+        events.append(len(model.calls))
+        yield
+        events.append(len(model.calls))
+
+    model.encoded = encoded
+    evaluate(model, kb, batch_size=2)
+    assert events == [0, 20]
+    query_auc(model, kb, 0, head=0, answers=[1])
+    assert events == [0, 20, 20, 21]
 
 
 def test_one_and_many():

@@ -14,11 +14,11 @@ from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg import KBLRN
 from kblrn_pyg.data import DataError, ask, flat_triples, read_kb
+from kblrn_pyg.data.queries import Queries
 from kblrn_pyg.datasets import Families
 from kblrn_pyg.evaluation import evaluate
 from kblrn_pyg.explain import explain
-from kblrn_pyg.explain.graph import body_facts
-from kblrn_pyg.nn import INSTANCES
+from kblrn_pyg.nn import INSTANCES, Expert, Part, Ref
 from kblrn_pyg.plotting import plot_explanation
 from kblrn_pyg.plotting.fitting import fit
 from kblrn_pyg.rules import RuleSet, mine_rules
@@ -45,7 +45,9 @@ def data():
 def make(data, experts="lrn", **kwargs):
     torch.manual_seed(0)
     rules = mine_rules(data, parallel=True) if "r" in experts else None
-    kwargs = {"hidden_channels": 4, "threshold": 0.1, **kwargs}
+    defaults = {"l": {"hidden_channels": 4}, "n": {"threshold": 0.1}}
+    for letter, settings in defaults.items():
+        kwargs = (settings if letter in experts else {}) | kwargs
     return KBLRN.from_data(data, experts, rules=rules, **kwargs).double()
 
 
@@ -88,12 +90,14 @@ def test_parts_sum_to_the_score(data, experts, scorer):
 def test_parts_of_other_numerical_experts(data, kwargs):
     model = make(data, "n", **kwargs)
     with torch.no_grad():
-        model.numerical.centre.add_(0.3)
+        model.experts["numerical"].centre.add_(0.3)
     for triple in some_triples(model, 30):
         reasons = explain(model, *triple)
         assert reasons.score == pytest.approx(score(model, *triple), abs=1e-9)
-        for number in reasons.numerical:
-            assert (number.centre is None) == ("numerical" in kwargs)
+        for part in reasons.parts["numerical"]:
+            assert (part.details.get("centre") is None) == (
+                "numerical" in kwargs or not part.details
+            )
 
 
 def test_single_precision_and_dropout(data):
@@ -102,9 +106,23 @@ def test_single_precision_and_dropout(data):
         model.train()
         reasons = explain(model, *triple)
         assert model.training
-        assert model.latent.training
+        assert model.experts["latent"].training
         model.eval()
         assert reasons.score == pytest.approx(score(model, *triple), abs=1e-5)
+
+
+def test_reciprocal_relations(data):
+    """The parts are those of (h, r, ?); each side ranks by its own scores."""
+    model = make(data, scorer=["distmult", "complex"], reciprocal=True)
+    triples = some_triples(model, 15)
+    table = evaluate(model, ask(data, tuple(torch.tensor(triples).t())))
+    for i, triple in enumerate(sorted(triples, key=lambda triple: triple[1])):
+        reasons = explain(model, *triple)
+        assert reasons.score == pytest.approx(score(model, *triple), abs=1e-7)
+        held_out = ask(data, tuple(torch.tensor(triples).t()))
+        reasons = explain(model, *triple, known=[held_out])
+        assert reasons.head_query.rank == table.rank[i]
+        assert reasons.tail_query.rank == table.rank[len(triples) + i]
 
 
 def brute_force_rank(scores, answer, known):
@@ -119,23 +137,20 @@ def test_ranks_equal_a_brute_force(data, experts):
     held_out = ask(data, tuple(torch.tensor(some_triples(model, 30, 1)).t()))
     known = set(zip(*(index.tolist() for index in flat_triples(data))))
     known |= set(zip(*(i.tolist() for i in flat_triples(held_out, "edge_label_index"))))
-    names = {"latent": "l", "relational": "r", "numerical": "n"}
     for h, r, t in some_triples(model, 30):
         reasons = explain(model, h, r, t, known=[held_out])
         tails = [e for e in range(model.num_nodes) if (h, r, e) in known]
         heads = [e for e in range(model.num_nodes) if (e, r, t) in known]
         head, rel, tail = torch.tensor([h, r, t]).split(1)
-        for standing, answer, answers in (
-            (reasons.tail_query, t, tails),
-            (reasons.head_query, h, heads),
+        for standing, side, answer, answers in (
+            (reasons.tail_query, "tail", t, tails),
+            (reasons.head_query, "head", h, heads),
         ):
+            query = Queries.of_triples(head, rel, tail, side)
             with torch.no_grad():
                 rows = {
-                    name: getattr(model, name).score_tails(head, rel)[0]
-                    if standing is reasons.tail_query
-                    else getattr(model, name).score_heads(rel, tail)[0]
-                    for name, letter in names.items()
-                    if letter in experts
+                    name: expert.score_all(query, model.num_nodes)[0]
+                    for name, expert in model.experts.items()
                 }
             total = sum(rows.values())
             assert standing.rank == brute_force_rank(total.tolist(), answer, answers)
@@ -168,32 +183,56 @@ def test_ranks_are_those_of_evaluation(data):
         assert reasons.tail_query.rank == ranks[(1, *triple)]
 
 
+def bodies(reasons):
+    """The bodies that hold, without the part that says that none does."""
+    return [part for part in reasons.parts["relational"] if "rule" in part.details]
+
+
+def ids(path):
+    return [(fact.head.id, fact.relation.id, fact.tail.id) for fact in path]
+
+
 @pytest.mark.parametrize("seed", [10, 12, 21, 28])
 def test_middles_equal_a_naive_search(seed):
     triples, num_entities, num_relations = naive.random_kb(random.Random(seed))
     kb = as_kb(triples, num_entities, num_relations)
     model = make(kb, "r")
-    rules = model.relational.features.rules
-    bodies = [("parallel" if p else "path", codes) for p, codes in rules.bodies()]
+    rules = model.experts["relational"].features.rules
+    all_bodies = [("parallel" if p else "path", codes) for p, codes in rules.bodies()]
     assert len(rules)
     for h, r, t in some_triples(model, 30):
         reasons = explain(model, h, r, t, max_middles=None)
         part = rules.of(r)
-        holds = naive.pair_features(triples, bodies[part], h, t)
-        assert {b.rule for b in reasons.relational} == {part.start + i for i in holds}
-        for body in reasons.relational:
-            found = naive.middles(triples, bodies[body.rule], h, t)
-            expected = sorted(x for middle in found for x in middle)
-            assert [middle.id for middle in body.middles] == expected
-            assert body.num_middles == len(expected)
-            own = not naive.holds(triples, bodies[body.rule], h, t, without=(h, r, t))
+        holds = naive.pair_features(triples, all_bodies[part], h, t)
+        found = [body.details["rule"] for body in bodies(reasons)]
+        assert set(found) == {part.start + i for i in holds}
+        assert len(reasons.parts["relational"]) == max(1, len(found))
+        for body in bodies(reasons):
+            naive_body = all_bodies[body.details["rule"]]
+            groundings = naive.middles(triples, naive_body, h, t)
+            assert body.num_paths == len(body.paths) == len(groundings)
+            expected = sorted(x for middle in groundings for x in middle)
+            if h == t:  # as if a loop had no middle
+                expected = [x for x in expected if x != h]
+            assert sorted(middle.id for middle in body.middles) == expected
+            own = not naive.holds(triples, naive_body, h, t, without=(h, r, t))
             assert body.own == own
-            for fact in body_facts(reasons, body):
-                assert (fact.head.id, fact.relation.id, fact.tail.id) in triples
+            for path, stops in zip(body.paths, groundings):
+                assert set(ids(path)) <= set(triples)
+                assert {e for h, _, t in ids(path) for e in (h, t)} == {h, *stops, t}
+            relations = {
+                relation for path in body.paths for _, relation, _ in ids(path)
+            }
+            assert relations == {code >> 1 for code in naive_body[1]}
         fewer = explain(model, h, r, t, max_middles=1)
-        for one, body in zip(fewer.relational, reasons.relational):
+        for one, body in zip(bodies(fewer), bodies(reasons)):
             assert one.middles == body.middles[:1]
-            assert one.num_middles == body.num_middles
+            assert one.num_paths == body.num_paths
+            assert set(one.paths) <= set(body.paths)
+        for one in bodies(explain(model, h, r, t, max_middles=0)):
+            assert one.middles == ()
+            stops = naive.middles(triples, all_bodies[one.details["rule"]], h, t)
+            assert len(one.paths) == stops.count(()) + (h == t) * stops.count((h,))
 
 
 def test_own_evidence_is_told():
@@ -201,7 +240,7 @@ def test_own_evidence_is_told():
     rules = RuleSet.build(["r0", "r1"], head=[0], steps=[[0, 2]])
     model = KBLRN.from_data(kb, "r", rules=rules)
     with torch.no_grad():
-        model.relational.weight.fill_(5.0)
+        model.experts["relational"].weight.fill_(5.0)
     reasons = model.explain("e0", "r0", "e1")
     assert (reasons.known, reasons.score, reasons.own_evidence) == (True, 5.0, 5.0)
     assert score(model, 0, 0, 1) == 5.0
@@ -223,15 +262,22 @@ def test_unknown_numbers():
     )
     model = make(kbs["train"], "n", threshold=0.5)
     with torch.no_grad():
-        model.numerical.weight.copy_(torch.tensor([2.0, -3.0]))
-    born, height = model.explain("Ada", "spouse", "Cy").numerical
-    assert born.attribute.name == "born"
-    assert (born.head, born.tail, born.difference) == (1950, 1981, -31)
-    assert (born.centre, born.width) == pytest.approx((1.5, 0.5))
+        model.experts["numerical"].weight.copy_(torch.tensor([2.0, -3.0]))
+    reasons = model.explain("Ada", "spouse", "Cy")
+    born, height = reasons.parts["numerical"]
+    assert (born.text, height.text) == ("born", "height")
+    assert born.details == pytest.approx(
+        {
+            "attribute": "born",
+            **{"head": 1950, "tail": 1981, "difference": -31, "centre": 1.5},
+            **{"width": 0.5, "activation": np.exp(-((32.5 / 0.5) ** 2)), "weight": 2},
+        }
+    )
     assert born.contribution == pytest.approx(2 * np.exp(-((32.5 / 0.5) ** 2)))
-    assert (height.head, height.tail, height.difference) == (170, None, None)
-    assert (height.activation, height.contribution) == (0, 0)
-    text = str(model.explain("Ada", "spouse", "Cy"))
+    values = [height.details[name] for name in ("head", "tail", "difference")]
+    assert values == [170, None, None]
+    assert (height.details["activation"], height.contribution) == (0, 0)
+    text = str(reasons)
     assert "height" in text
     assert "unknown" in text
     assert "-0.000" not in text
@@ -245,7 +291,7 @@ def test_json(data):
         parts = [
             part["contribution"]
             for name in content["experts"]
-            for part in content[name]
+            for part in content["parts"][name]
         ]
         assert sum(parts) == pytest.approx(content["score"], abs=1e-9)
         assert content["score"] == reasons.score
@@ -256,9 +302,15 @@ def test_json(data):
         }
         assert content["known"] == reasons.known
         assert content["tail_query"]["without"] == reasons.tail_query.without
-        assert len(content["relational"]) == len(reasons.relational)
-    content = make(data, "n").explain(0, 0, 1).to_json()
-    assert content["latent"] is None
+        for name, found in reasons.parts.items():
+            for part, entry in zip(found, content["parts"][name], strict=True):
+                names = ("contribution", "own", "num_paths")
+                assert [entry[key] for key in names] == [
+                    getattr(part, key) for key in names
+                ]
+                assert (entry["text"], entry["note"]) == (part.text, part.note_text)
+                assert len(entry["paths"]) == len(part.paths)
+                assert set(part.details) <= set(entry)
 
 
 def test_pyg_and_networkx(data):
@@ -303,7 +355,7 @@ def test_pyg_with_as_many_edges_as_nodes():
     rules = RuleSet.build(["r0", "r1", "r2"], head=[0, 0], steps=[[2], [4]])
     model = KBLRN.from_data(kb, "r", rules=rules)
     with torch.no_grad():
-        model.relational.weight.copy_(torch.tensor([2.0, -3.0]))
+        model.experts["relational"].weight.copy_(torch.tensor([2.0, -3.0]))
     graph = model.explain(0, 0, 1).to_pyg()
     assert (graph.num_nodes, graph.num_edges) == (2, 2)
     assert graph.edge_weight.tolist() == [-3, 2]
@@ -333,23 +385,95 @@ def test_text_sums_up_what_it_leaves_out(data):
     model = make(data, "rn")
     reasons = max(
         (explain(model, *triple) for triple in some_triples(model, 30)),
-        key=lambda reasons: len(reasons.relational),
+        key=lambda reasons: len(reasons.parts["relational"]),
     )
-    weights = [body.weight for body in reasons.relational]
+    weights = [body.contribution for body in reasons.parts["relational"]]
     assert len(weights) > 3
     assert [abs(w) for w in weights] == sorted(map(abs, weights), reverse=True)
     assert f"and {len(weights) - 2} more, together {sum(weights[2:]):+.3f}" in (
-        reasons.to_text(max_bodies=2)
+        reasons.to_text(max_parts=2)
     )
-    lines = reasons.to_text(max_bodies=len(weights)).splitlines()
+    lines = reasons.to_text(max_parts=len(weights)).splitlines()
     assert not any("together" in line for line in lines)
-    for body in reasons.relational:
-        assert f" {body.weight:+.3f}  {body.text}" in "\n".join(lines)
+    for body in reasons.parts["relational"]:
+        assert f" {body.contribution:+.3f}  {body.text}" in "\n".join(lines)
     experts = [line.split()[0] for line in lines if line.startswith(("rel", "num"))]
     assert experts == list(reasons.experts)
     standing = reasons.tail_query.without["relational"]
     line = next(line for line in lines if line.startswith("rank without relational"))
     assert float(line.split()[3].replace(",", "")) == standing
+
+
+class Popularity(Expert):
+    """Writes no more than it must."""
+
+    def __init__(self, num_nodes):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.linspace(-1, 1, num_nodes))
+
+    def forward(self, head_index, rel_type, tail_index):
+        return self.weight[head_index] * 2 + self.weight[tail_index]
+
+
+class Awards(Popularity):
+    """Names a fact that leads elsewhere, and a path of three facts."""
+
+    def parts(self, head, rel, tail, side="tail"):
+        (part,) = super().parts(head, rel, tail, side)
+        words = (Ref("entity", head), " won ", Ref("attribute", 1))
+        note = ("as ", Ref("relation", 0), " tells")
+        award = ((head, 0, 3),)
+        path = ((head, 0, 3), (4, 0, 3), (4, 1, tail))
+        details = {"year": float("nan"), "list": [float("inf"), 1.5]}
+        half = part.contribution / 2
+        return [
+            Part(0, ("nothing",)),
+            Part(half / 2, words, note, (award, path), details=details),
+            Part(1.5 * half, ("fame",), own=True),
+        ]
+
+
+def test_an_expert_of_ones_own(data):
+    num_nodes = data["entity"].num_nodes
+    model = make(data, ["l", "r", Popularity(num_nodes)])
+    for triple in some_triples(model, 15):
+        reasons = explain(model, *triple)
+        assert list(reasons.parts) == ["latent", "relational", "popularity"]
+        assert reasons.score == pytest.approx(score(model, *triple), abs=1e-7)
+        (part,) = reasons.parts["popularity"]
+        assert (part.text, part.note_text, part.paths) == ("Popularity", "", ())
+        assert set(reasons.tail_query.without) == set(reasons.parts)
+        assert f"{part.contribution:+.3f}  Popularity" in str(reasons)
+        assert "popularity" in reasons.to_json()["experts"]
+
+
+def test_parts_of_any_kind(data):
+    model = make(data, ["n", Awards(data["entity"].num_nodes)])
+    reasons = explain(model, 0, 1, 2)
+    fame, award, nothing = reasons.parts["awards"]
+    assert (fame.own, nothing.text) == (True, "nothing")
+    assert (award.text, award.note_text) == ("e0 won b", "as r0 tells")
+    assert [middle.id for middle in award.middles] == [3, 4]
+    assert [ids(path) for path in award.paths] == [
+        [(0, 0, 3)],
+        [(0, 0, 3), (4, 0, 3), (4, 1, 2)],
+    ]
+    assert reasons.own_evidence == fame.contribution
+    text = str(reasons)
+    assert f"{fame.contribution:+.3f}  fame   (by this fact itself)" in text
+    assert "           as r0 tells\n           x = e3, e4\n" in text
+    assert "1 of the reasons would not hold" in text
+    entry = json.loads(json.dumps(reasons.to_json(), allow_nan=False))
+    entry = entry["parts"]["awards"][1]
+    assert (entry["year"], entry["list"]) == (None, [None, 1.5])
+    assert entry["paths"][0][0]["tail"]["name"] == "e3"
+    graph = reasons.to_pyg()
+    assert graph.n_id.tolist() == [0, 2, 3, 4]
+    assert graph.edge_type.tolist() == [0, 0, 1]
+    assert graph.edge_weight.tolist() == pytest.approx([award.contribution] * 3)
+    fewer = explain(model, 0, 1, 2, max_middles=1)
+    assert fewer.parts["awards"][1].paths == award.paths[:1]
+    assert "x = e3 and 1 more" in str(fewer)
 
 
 def test_names_of_all_kinds():
@@ -388,13 +512,13 @@ def test_mistakes(data):
     ):
         with pytest.raises(ValueError, match=message):
             model.explain(**{"head": 0, "relation": 0, "tail": 1, **arguments})
-    with pytest.raises(ValueError, match="'max_bodies' must not be negative"):
-        model.explain(0, 0, 1).to_text(max_bodies=-1)
-    for wrong in ({"max_bodies": 0}, {"max_middles": 0}):
+    with pytest.raises(ValueError, match="'max_parts' must not be negative"):
+        model.explain(0, 0, 1).to_text(max_parts=-1)
+    for wrong in ({"max_parts": 0}, {"max_middles": 0}):
         with pytest.raises(ValueError, match="must be positive"):
             plot_explanation(model.explain(0, 0, 1), **wrong)
     with torch.no_grad():
-        model.latent.scorers[0].node_emb.weight[3] = torch.nan
+        model.experts["latent"].scorers[0].kge.node_emb.weight[3] = torch.nan
     with pytest.raises(ValueError, match="must be numbers"):
         model.explain(0, 0, 1)
     model.kb = None
@@ -502,7 +626,7 @@ def test_mistakes_on_the_command_line(folder, tmp_path, command):
     for words, message in (
         ([folder, "Nobody", *TRIPLE[1:]], "unknown entity 'Nobody'"),
         ([folder, TRIPLE[0], "nothing", TRIPLE[2]], "unknown relation 'nothing'"),
-        ([tmp_path, *TRIPLE], "settings.json: no such file, no run"),
+        ([tmp_path, *TRIPLE], "has no model.pt, expected a run"),
     ):
         done = run(*command, *words, "--out", out)
         assert done.code == 2
@@ -517,7 +641,7 @@ def test_other_mistakes_on_the_command_line(folder, tmp_path):
     script = ["python", "viz/explanation.py", "--run", folder, *TRIPLE]
     done = run(*script, "--out", tmp_path / "why.doc")
     assert (done.code, len(done.err.splitlines())) == (2, 1)
-    assert "has no known ending" in done.err
+    assert "has an unknown ending" in done.err
 
 
 def test_families():
@@ -525,10 +649,11 @@ def test_families():
     data = Families()[0]
     model = KBLRN.from_data(data, "rn", rules=mine_rules(data, confidences=False))
     reasons = model.explain(*TRIPLE)
-    middles = {b.text: [x.name for x in b.middles] for b in reasons.relational}
+    middles = {b.text: [x.name for x in b.middles] for b in bodies(reasons)}
     assert middles["parent_of(h, x) ∧ parent_of(x, t)"] == ["Hedon Frostshaw"]
-    (born,) = reasons.numerical
-    assert (born.attribute.name, born.difference) == ("birth_year", 1910 - 1962)
+    (born,) = reasons.parts["numerical"]
+    assert (born.text, born.details["difference"]) == ("birth_year", 1910 - 1962)
+    assert born.note_text.startswith("1910 − 1962 = −52, usually −63.5")
 
 
 def test_graphs_of_users_stay_as_they_are():
@@ -540,6 +665,15 @@ def test_graphs_of_users_stay_as_they_are():
     reasons = explain(model, 0, 0, 3, known=[typed])
     assert reasons.known
     assert typed.node_types == ["person", "town"]
+
+
+def test_what_a_model_knows_besides_its_knowledge_base(data):
+    model = make(data, "l")
+    held_out = ask(data, tuple(torch.tensor(some_triples(model, 30, 1)).t()))
+    expected = [explain(model, 0, 0, t, known=[held_out]) for t in range(3)]
+    assert expected != [explain(model, 0, 0, t) for t in range(3)]
+    model.known = (held_out,)
+    assert expected == [explain(model, 0, 0, t) for t in range(3)]
 
 
 def test_a_split_of_few_relations_is_known():

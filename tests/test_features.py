@@ -5,16 +5,16 @@ import random
 import naive
 import numpy as np
 import pytest
-from test_mining import as_kb
+from test_mining import ALL_CHOICES, as_dict, as_kb
 
 from kblrn_pyg.data import DataError
 from kblrn_pyg.kernels.threads import default_threads, limit_threads
-from kblrn_pyg.rules import PathFeatures, RuleSet
+from kblrn_pyg.rules import PathFeatures, RuleSet, Semantics, mine_rules
 
 CHOICES = ("equal_ends", "equal_middle", "self_loops")
 
 
-def every_rule(num_relations, rng):
+def every_rule(num_relations, rng, **choices):
     """A rule set with many bodies of each kind, mined or not."""
     bodies = naive.all_bodies(num_relations, 2, parallel=True)
     rules = [
@@ -29,6 +29,7 @@ def every_rule(num_relations, rng):
         head=[head for head, _ in rules],
         steps=[codes for _, (_, codes) in rules],
         parallel=[kind == "parallel" for _, (kind, _) in rules],
+        semantics=Semantics(**choices),
     )
 
 
@@ -44,47 +45,38 @@ def naive_bodies(rules, relation):
 def case(request):
     rng = random.Random(request.param)
     triples, num_entities, num_relations = naive.random_kb(rng)
-    rules = every_rule(num_relations, rng)
     choices = {} if request.param % 2 else {c: rng.random() < 0.5 for c in CHOICES}
+    rules = every_rule(num_relations, rng, **choices)
     features = PathFeatures(
         as_kb(triples, num_entities, num_relations),
         rules,
-        **choices,
         num_threads=rng.choice([1, 3]),
     )
     return triples, num_entities, num_relations, rules, choices, features, rng
 
 
-def test_pairs(case):
-    triples, num_entities, num_relations, rules, choices, features, rng = case
-    pairs = [
-        (
-            rng.randrange(num_entities),
-            rng.randrange(num_relations),
-            rng.randrange(num_entities),
-        )
-        for _ in range(15)
-    ] + triples[:15]
-    for leave_own in (False, True):
-        found = features.pairs(*np.array(pairs).T, leave_own=leave_own)
-        for i, (h, r, t) in enumerate(pairs):
-            expected = naive.pair_features(
-                triples,
-                naive_bodies(rules, r),
-                h,
-                t,
-                own=(h, r, t) if leave_own else None,
-                **choices,
-            )
-            mine = found.rule[found.ptr[i] : found.ptr[i + 1]] - rules.ptr[r]
-            assert mine.tolist() == expected
+def check_pairs(features, triples, asked, choices):
+    rules = features.rules
+    given = np.array(asked).T
+    found, left = features.pairs(*given), features.pairs(*given, leave_own=True)
+    own = features.own_evidence(*given)
+    for i, (h, r, t) in enumerate(asked):
+        ask = (triples, naive_bodies(rules, r), h, t)
+        expected = naive.pair_features(*ask, **choices)
+        expected_left = naive.pair_features(*ask, own=(h, r, t), **choices)
+        expected_own = naive.own_evidence(*ask, own=(h, r, t), **choices)
+        for features_found, wanted in (
+            (found, expected),
+            (left, expected_left),
+            (own, expected_own),
+        ):
+            ptr, rule = features_found
+            assert (rule[ptr[i] : ptr[i + 1]] - rules.ptr[r]).tolist() == wanted
 
 
-def test_queries(case):
-    triples, num_entities, num_relations, rules, choices, features, rng = case
-    entity = np.array([rng.randrange(num_entities) for _ in range(12)])
-    rel = np.array([rng.randrange(num_relations) for _ in range(12)])
-    for side, found in (
+def check_queries(features, triples, entity, rel, choices):
+    rules = features.rules
+    for given, found in (
         ("head", features.tails(entity, rel)),
         ("tail", features.heads(rel, entity)),
     ):
@@ -97,13 +89,58 @@ def test_queries(case):
                 )
             expected = naive.query_features(
                 triples,
-                num_entities,
+                features.num_entities,
                 naive_bodies(rules, rel[i]),
-                **{side: int(entity[i])},
+                **{given: int(entity[i])},
                 **choices,
             )
             assert mine == expected
             assert (np.diff(found.rule[part]) >= 0).all()
+
+
+def random_triples(rng, num_entities, num_relations, number):
+    sizes = num_entities, num_relations, num_entities
+    return [tuple(map(rng.randrange, sizes)) for _ in range(number)]
+
+
+def test_pairs(case):
+    triples, num_entities, num_relations, _, choices, features, rng = case
+    asked = random_triples(rng, num_entities, num_relations, 15) + triples[:15]
+    check_pairs(features, triples, asked, choices)
+
+
+def test_queries(case):
+    triples, num_entities, num_relations, _, choices, features, rng = case
+    entity, rel, _ = np.array(random_triples(rng, num_entities, num_relations, 12)).T
+    check_queries(features, triples, entity, rel, choices)
+
+
+@pytest.mark.parametrize("seed", [0, 10, 23])
+@pytest.mark.parametrize(
+    "choices", ALL_CHOICES, ids=lambda c: "".join(str(int(v)) for v in c.values())
+)
+def test_rules_are_evaluated_as_they_were_mined(choices, seed):
+    """Measures, pairs, queries and own evidence, under all semantics."""
+    rng = random.Random(seed)
+    kb = triples, num_entities, num_relations = naive.random_kb(rng)
+    mined = {"parallel": True, "min_head_coverage": 0.0, **choices}
+    rules = mine_rules(as_kb(*kb), **mined)
+    assert rules.semantics == Semantics(**choices)
+    expected = naive.mine(*kb, **mined)
+    assert as_dict(rules) == expected
+    for i, key in enumerate(as_dict(rules)):
+        measures = expected[key]
+        assert rules.confidence[i] == measures["support"] / measures["body_size"]
+        assert rules.pca_confidence[i] == float(naive.pca_confidence(measures))
+    features = PathFeatures(as_kb(*kb), rules)
+    asked = random_triples(rng, num_entities, num_relations, 15) + triples[:15]
+    check_pairs(features, triples, asked, choices)
+    entity, rel, _ = np.array(asked[:12]).T
+    check_queries(features, triples, entity, rel, choices)
+    head, rel, tail = np.array(sorted(set(triples))).T
+    found = features.pairs(head, rel, tail).rule
+    supports = np.bincount(found, minlength=len(rules))
+    assert supports.tolist() == rules.support.tolist()
 
 
 def test_middles(case):
@@ -111,6 +148,7 @@ def test_middles(case):
     bodies = rules.bodies()
     for rule in rng.sample(range(len(rules)), min(len(rules), 8)):
         parallel, codes = bodies[rule]
+        rule = rng.choice([int, np.int64, np.int32])(rule)
         for _ in range(10):
             h, t = rng.randrange(num_entities), rng.randrange(num_entities)
             body = ("parallel" if parallel else "path", codes)
@@ -149,9 +187,9 @@ def test_own_fact_is_no_evidence():
 
 def test_rules_of_another_knowledge_base_are_refused():
     data = as_kb([(0, 0, 1)], 2, 1)
-    with pytest.raises(DataError, match="over other relations"):
+    with pytest.raises(DataError, match=r"over other relations than.*'x'.*'r0'"):
         PathFeatures(data, RuleSet.build(["x"], head=[0], steps=[[1]]))
-    with pytest.raises(DataError, match="2 steps, not 3"):
+    with pytest.raises(DataError, match=r"at most 2 steps \(got 3\)"):
         PathFeatures(data, RuleSet.build(["r0"], head=[0], steps=[[0, 1, 0]]))
 
 
@@ -188,7 +226,34 @@ def test_wrong_ids_are_refused(head, rel, message):
         lambda: features.heads(rels, heads),
         lambda: features.pairs(heads, rels, heads),
         lambda: features.own_evidence(heads, rels, heads),
-        lambda: features.add_scores(True, heads, rels, weight, scores),
+        lambda: features.add_scores("head", heads, rels, weight, scores),
+        lambda: features.weight_gradient("tail", heads, rels, scores),
+        lambda: features.walk_arguments("tail", heads, rels),
     ):
         with pytest.raises(ValueError, match=message):
             ask()
+
+
+@pytest.mark.parametrize(
+    ("rule", "head", "tail", "message"),
+    [
+        (2, 0, 0, r"ids of rules must lie in 0 to 1 \(got 2 to 2\)"),
+        (-1, 0, 0, "ids of rules must lie in 0 to 1"),
+        (0, 4, 0, "ids of heads must lie in 0 to 3"),
+        (1, 0, -1, "ids of tails must lie in 0 to 3"),
+    ],
+)
+def test_wrong_ids_of_rules_and_pairs_are_refused(rule, head, tail, message):
+    rules = RuleSet.build(["r0"], head=[0, 0], steps=[[1], [0, 1]])
+    features = PathFeatures(as_kb([(0, 0, 1)], 4, 1), rules)
+    for ask in (features.holds, features.middles):
+        with pytest.raises(ValueError, match=message):
+            ask(rule, head, tail)
+
+
+def test_sides_have_names():
+    rules = RuleSet.build(["r0"], head=[0], steps=[[1]])
+    features = PathFeatures(as_kb([(0, 0, 1)], 2, 1), rules)
+    ids = np.zeros(1, np.int64)
+    with pytest.raises(ValueError, match="'side' must be 'head' or 'tail'"):
+        features.walk_arguments(True, ids, ids)

@@ -48,6 +48,6 @@ def test_inference_equals_the_naive_closure(seed):
 @pytest.mark.parametrize(
     "line", ["", "a(x,y)", "a(x,y)==>", "a(x)==>b(x,y)", "a==>b(x,y)"]
 )
-def test_what_is_no_rule(line):
-    with pytest.raises(DataError, match="no rule"):
+def test_what_is_not_a_rule(line):
+    with pytest.raises(DataError, match="not a rule"):
         parse_rule(line)

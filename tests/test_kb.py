@@ -2,6 +2,7 @@ import copy
 import random
 
 import networkx as nx
+import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data, HeteroData
@@ -24,6 +25,7 @@ from kblrn_pyg.data import (
     unify_types,
     validate_kb,
 )
+from kblrn_pyg.data.ids import check_ids
 from kblrn_pyg.data.names import shorten
 
 
@@ -365,20 +367,6 @@ def test_vocabulary_of_a_knowledge_base():
     assert names.attributes.resolve("n") == 0
 
 
-def test_damaged_and_foreign_files_are_refused(tmp_path):
-    path = tmp_path / "kb.pt"
-    with pytest.raises(DataError, match="no such file"):
-        load_kb(path)
-    path.write_bytes(b"PK\x03\x04 half a file")
-    with pytest.raises(DataError, match="is damaged"):
-        load_kb(path)
-    data = spoil(lambda data: setattr(data, "thing", Names("x", [])))
-    save_kb(data, path)
-    with pytest.raises(DataError, match="holds Python objects"):
-        load_kb(path)
-    assert [file.name for file in tmp_path.iterdir()] == ["kb.pt"]
-
-
 def test_nodes_that_share_a_name_are_told_apart():
     data = HeteroData()
     data["hero"].name, data["city"].name = ["Paris", "Hector"], ["Troy", "Paris"]
@@ -489,30 +477,190 @@ def test_homogeneous_graphs_keep_names_and_numbers():
         as_kb(Data(edge_type=torch.tensor([0]), num_nodes=2))
 
 
-@pytest.mark.parametrize("content", [b"a,b\n", b"", b"\x80\x02."])
-def test_files_of_others_are_told_in_a_line(tmp_path, content):
-    path = tmp_path / "kb.pt"
-    path.write_bytes(content)
-    with pytest.raises(DataError, match=r"kb\.pt: is damaged, or no file of this"):
-        load_kb(path)
-    with pytest.raises(DataError, match="cannot be read: Is a directory"):
-        load_kb(tmp_path)
-    torch.save({"relations": []}, path)
-    with pytest.raises(DataError, match="no knowledge base that 'save_kb' wrote"):
-        load_kb(path)
-
-
-def test_saved_files_are_for_everybody(tmp_path):
-    kb = make_kb(["a", "b"], ["r"], tuple(torch.tensor([[0], [0], [1]])))
-    (tmp_path / "plain").touch()
-    save_kb(kb, tmp_path / "kb.pt")
-    usual = (tmp_path / "plain").stat().st_mode
-    assert (tmp_path / "kb.pt").stat().st_mode == usual
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["kb.pt", "plain"]
-
-
 def test_numbers_whose_squares_are_none_are_refused():
     x = torch.tensor([[1.0], [1e200]], dtype=torch.double)
     kb = make_kb(["a", "b"], ["r"], tuple(torch.tensor([[0], [0], [1]])), x, ["mass"])
     with pytest.raises(DataError, match=r"must be at most 1e\+150, .* \(see 'mass'\)"):
         validate_kb(kb)
+
+
+# --- what a split of PyG asks about ----------------------------------------------
+
+
+def random_graph(kinds):
+    """A graph with the relations 'buys' and 'likes' between two kinds of nodes."""
+    generator = torch.Generator().manual_seed(0)
+    data, (first, last) = HeteroData(), (kinds[0], kinds[-1])
+    for kind in kinds:
+        data[kind].num_nodes = 20
+        data[kind].name = [f"{kind}{i}" for i in range(20)]
+    for relation in ("buys", "likes"):
+        pairs = torch.randperm(400, generator=generator)[:60]
+        edges = torch.stack([pairs // 20, pairs % 20])
+        data[first, relation, last].edge_index = edges
+    return data
+
+
+@pytest.mark.parametrize("kinds", [["user", "item"], ["user"], ["entity"]])
+@pytest.mark.parametrize(
+    "choices",
+    [{}, {"split_labels": True}, {"neg_sampling_ratio": 0.0}, {"stale": True}],
+)
+def test_a_split_of_one_relation_asks_about_nothing_else(kinds, choices):
+    data, choices = random_graph(kinds), dict(choices)
+    asked, other = data.edge_types
+    if choices.pop("stale", False):  # an older split asked about these
+        for edge_type in (asked, other):
+            data[edge_type].edge_label_index = data[edge_type].edge_index[:, :7]
+    splits = RandomLinkSplit(
+        num_val=0.2, num_test=0.3, edge_types=[asked], rev_edge_types=None, **choices
+    )(data)
+    for split, size in zip(splits, (30, 12, 18)):
+        before = copy.deepcopy(split)
+        kb = as_kb(split)
+        assert_equal(split, before)
+        validate_kb(kb)
+        key = "pos_edge_label_index" if choices.get("split_labels") else None
+        wanted = split[asked][key or "edge_label_index"][:, :size]  # positives first
+        shift = torch.tensor([[0], [20 * (len(kinds) - 1)]])
+        head, rel, tail = flat_triples(kb, "edge_label_index")
+        assert torch.equal(torch.stack([head, tail]), wanted + shift)
+        assert (rel == 0).all()
+        assert len(flat_triples(kb)[0]) == 60 + split[asked].edge_index.size(1)
+        assert kb["entity"].name == [name for kind in kinds for name in data[kind].name]
+        assert as_kb(kb) is kb
+        if kinds == ["entity"]:
+            assert_equal(as_kb(copy.copy(kb)), kb)
+
+
+@pytest.mark.parametrize("kinds", [["user", "item"], ["entity"]])
+def test_relations_without_an_edge_label_index(kinds):
+    data = random_graph(kinds)
+    second = data.edge_types[1]
+    _, rel, _ = flat_triples(as_kb(data), "edge_label_index")
+    assert rel.bincount().tolist() == [60, 60]  # a training graph asks about all
+    data[second].edge_label_index = data[second].edge_index[:, :3]
+    _, rel, _ = flat_triples(as_kb(data), "edge_label_index")
+    assert rel.bincount().tolist() == [0, 3]
+    data[second].edge_label = torch.ones(4)
+    with pytest.raises(DataError, match=r"edge_label must have the shape \[3\]"):
+        as_kb(data)
+
+
+def test_homogeneous_splits_ask_about_their_labels():
+    data = Data(
+        edge_index=random_graph(["entity"])["entity", "buys", "entity"].edge_index,
+        edge_type=torch.zeros(60, dtype=torch.long),
+        num_nodes=20,
+    )
+    for choices in ({}, {"split_labels": True}, {"neg_sampling_ratio": 0.0}):
+        splits = RandomLinkSplit(num_val=0.2, num_test=0.3, **choices)(data)
+        for split, size in zip(splits, (30, 12, 18)):
+            kb = as_kb(split)
+            key = "pos_edge_label_index" if "split_labels" in choices else None
+            wanted = split[key or "edge_label_index"][:, :size]
+            assert torch.equal(kb["entity", "0", "entity"].edge_label_index, wanted)
+            assert torch.equal(kb["entity", "0", "entity"].edge_index, split.edge_index)
+    with pytest.raises(DataError, match=r"relations of edge_label_index are unknown"):
+        as_kb(splits[1], 2)
+    splits[1].edge_type[0] = 1
+    with pytest.raises(DataError, match=r"relations of edge_label_index are unknown"):
+        as_kb(splits[1])
+
+
+# --- numbers without names -------------------------------------------------------
+
+
+def graph_with_numbers(kinds, x):
+    data = random_graph(kinds)
+    data[kinds[-1]].x = x
+    return data
+
+
+X = torch.arange(40.0).view(20, 2)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "names"),
+    [
+        (["user", "item"], ["item.x0", "item.x1"]),
+        (["user"], ["x0", "x1"]),
+        (["entity"], ["x0", "x1"]),
+    ],
+)
+def test_columns_without_names_are_named_aloud(kinds, names):
+    data = graph_with_numbers(kinds, X.clone().requires_grad_())
+    where = f"data[{kinds[-1]!r}]"
+    with pytest.warns(UserWarning, match="have no names, they are called") as caught:
+        kb = as_kb(data)
+    assert [str(warning.message).count(where) for warning in caught] == [2]
+    assert kb.attribute_names == names
+    assert torch.equal(kb["entity"].x[-20:], X.double())
+    assert not kb["entity"].x.requires_grad
+    assert data[kinds[-1]].x.requires_grad
+    assert as_kb(kb) is kb
+    data[kinds[-1]].attribute_names = ["a", "b"]
+    assert as_kb(data).attribute_names == ["a", "b"]
+    data[kinds[-1]].attribute_names = []
+    assert as_kb(data)["entity"].x.size(1) == 0
+
+
+@pytest.mark.parametrize(
+    ("x", "reason"),
+    [
+        (torch.ones(20, 2, dtype=torch.long), r"its type is torch\.int64"),
+        (torch.ones(20, 2, dtype=torch.bool), r"its type is torch\.bool"),
+        (torch.ones(20, 65), "it has 65 columns"),
+        (torch.ones(20), "it is not a dense matrix"),
+        (torch.eye(20).to_sparse(), "it is not a dense matrix"),
+    ],
+)
+@pytest.mark.parametrize("kinds", [["user", "item"], ["entity"]])
+def test_columns_that_are_hardly_numbers_are_left_out_aloud(kinds, x, reason):
+    with pytest.warns(UserWarning, match=f"x is not used, because {reason}"):
+        kb = as_kb(graph_with_numbers(kinds, x))
+    assert kb["entity"].x.size(1) == len(kb.attribute_names) == 0
+
+
+def test_columns_of_homogeneous_graphs(recwarn):
+    data = Data(
+        edge_index=torch.tensor([[0], [1]]), edge_type=torch.tensor([0]), num_nodes=2
+    )
+    data.x = torch.tensor([[1.0], [2.0]], requires_grad=True)
+    assert as_kb(data).attribute_names == ["x0"]
+    assert "data.x have no names" in str(recwarn.pop(UserWarning).message)
+    data.attribute_names = ["height"]
+    assert as_kb(data)["entity"].x.tolist() == [[1.0], [2.0]]
+    data.x = data.x.detach().long()
+    assert as_kb(data).attribute_names == ["height"]  # named on purpose
+    data.attribute_names = []
+    assert as_kb(data).attribute_names == []
+    assert not recwarn.list
+    del data.attribute_names
+    assert as_kb(data).attribute_names == []
+    assert "data.x is not used" in str(recwarn.pop(UserWarning).message)
+
+
+def test_repeated_relation_names_are_refused():
+    triples = tuple(torch.tensor([[0, 0], [0, 1], [1, 1]]))
+    with pytest.raises(
+        ValueError, match=r"'relations' must not repeat \(got 'r' twice"
+    ):
+        make_kb(["a", "b"], ["r", "r"], triples)
+
+
+@pytest.mark.parametrize("as_array", [torch.tensor, np.array])
+def test_ids_are_checked(as_array):
+    good = as_array([0, 2, 1])
+    check_ids({"heads": (good, 3), "tails": (good, 4), "none": (good, 3)})
+    check_ids({"heads": (good[:0], 0)})
+    for bad, number, message in (
+        ([0, 3], 3, r"ids of heads must lie in 0 to 2 \(got 0 to 3\)"),
+        ([0, -1], 3, r"ids of heads must lie in 0 to 2 \(got -1 to 0\)"),
+        ([0.0, 1.0], 3, r"ids of heads must be integers \(got .*float"),
+        ([True, False], 3, r"ids of heads must be integers \(got .*bool"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            check_ids({"heads": (as_array(bad), number)})
+    with pytest.raises(ValueError, match=r"equally many \(got \[3, 2\]\)"):
+        check_ids({"heads": (good, 3), "tails": (good[:2], 3)})

@@ -10,6 +10,7 @@ from test_features import every_rule
 from test_mining import as_kb
 from test_nn import known, make
 
+from kblrn_pyg.data.queries import SIDES
 from kblrn_pyg.datasets import load_dataset
 from kblrn_pyg.rules import PathFeatures
 from kblrn_pyg.rules.memory import WalkMemory
@@ -28,13 +29,13 @@ def queries(features, rng):
     return tuple(np.array(column) for column in zip(*asked))
 
 
-def scores_and_gradient(features, from_tail, entity, rel):
+def scores_and_gradient(features, side, entity, rel):
     generator = np.random.default_rng(0)
     weight = generator.normal(size=len(features.rules))
     scores = np.zeros((len(entity), features.num_entities), np.float32)
-    features.add_scores(from_tail, entity, rel, weight, scores)
+    features.add_scores(side, entity, rel, weight, scores)
     grad = generator.normal(size=scores.shape).astype(np.float32)
-    return scores, features.weight_gradient(from_tail, entity, rel, grad)
+    return scores, features.weight_gradient(side, entity, rel, grad)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -44,21 +45,21 @@ def test_recalling_equals_walking(seed, max_bytes, monkeypatch):
     rng = random.Random(seed)
     triples, num_entities, num_relations = naive.random_kb(rng)
     kb = as_kb(triples, num_entities, num_relations)
-    rules = every_rule(num_relations, rng)
+    rules = every_rule(num_relations, rng, equal_middle=seed % 2 == 0)
     features = PathFeatures(kb, rules, max_bytes=2 * max_bytes)
-    for from_tail in (False, True):
+    for side in SIDES:
         asked = queries(features, rng)
         fresh = PathFeatures(kb, rules)
-        walked = scores_and_gradient(fresh, from_tail, *asked)
+        walked = scores_and_gradient(fresh, side, *asked)
         features.remember()
-        recalled = scores_and_gradient(features, from_tail, *asked)
+        recalled = scores_and_gradient(features, side, *asked)
         for one, other in zip(walked, recalled):
             np.testing.assert_array_equal(one, other)
-        ends = {(r, t if from_tail else h) for h, r, t in triples}
-        kept = np.unique(features.walk_arguments(from_tail, *asked)[4])
+        ends = {(r, t if side == "head" else h) for h, r, t in triples}
+        kept = np.unique(features.walk_arguments(side, *asked)[4])
         if max_bytes == 10**6:
             assert (kept >= 0).sum() == len(ends)
-        memory = features._memories[from_tail]
+        memory = features._memories[side]
         assert len(memory) == (kept >= 0).sum()
         assert memory.num_bytes <= max_bytes
 
@@ -72,12 +73,13 @@ def test_losses_are_the_same_with_and_without_memory(
     found, sizes = [], []
     for max_bytes in (10**8, 2 * 10**4, 0):
         model = make(data, experts, num_negatives=num_negatives)
-        model.relational.features.max_bytes = max_bytes
+        features = model.experts["relational"].features
+        features.max_bytes = max_bytes
         torch.manual_seed(1)
         loss = model.loss(*known(data))
         loss.backward()
         found.append([loss.detach(), *(p.grad for p in model.parameters())])
-        sizes.append([len(m) for m in model.relational.features._memories])
+        sizes.append([len(memory) for memory in features._memories.values()])
     assert sizes[0] > sizes[1] > sizes[2] == [0, 0]
     for others in found[1:]:
         for one, other in zip(found[0], others):

@@ -7,16 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from test_evaluation import constant_model
+from test_evaluation import HEAD, constant_model
 from test_mining import as_kb
 
 from kblrn_pyg import KBLRN
-from kblrn_pyg.evaluation import (
-    Metrics,
-    auc_pr,
-    query_auc,
-)
-from kblrn_pyg.evaluation.ranks import HEAD
+from kblrn_pyg.evaluation import Metrics, auc_pr, query_auc
 from kblrn_pyg.rules import RuleSet
 
 
@@ -114,7 +109,7 @@ def test_query_auc_does_not_take_a_fact_as_evidence_for_itself(side):
     rules = RuleSet.build(["r0", "r1"], head=[0], steps=[step])
     model = KBLRN.from_data(as_kb([*facts, loop], 3, 2), "r", rules=rules)
     with torch.no_grad():
-        model.relational.weight.fill_(5.0)
+        model.experts["relational"].weight.fill_(5.0)
     given = {"head" if side == "tail" else "tail": facts[0][0 if side == "tail" else 2]}
     result = query_auc(model, as_kb([*facts, loop], 3, 2), 0, answers=[1], **given)
     # Without the fact, nothing tells entity 1 from the two others.

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from functools import partial
 
 import naive
 import numpy as np
@@ -13,9 +14,18 @@ from torch_geometric.nn.kge import ComplEx, DistMult, RotatE, TransE
 
 from kblrn_pyg import KBLRN
 from kblrn_pyg.data import flat_triples, read_kb
+from kblrn_pyg.data.queries import Queries
 from kblrn_pyg.kernels.dropping import drop
 from kblrn_pyg.loader.link import LabelledTriples
-from kblrn_pyg.nn import INSTANCES, RESCAL, FreeTransE, objective, products
+from kblrn_pyg.nn import (
+    INSTANCES,
+    RESCAL,
+    Expert,
+    FreeTransE,
+    latent,
+    losses,
+    products,
+)
 from kblrn_pyg.nn.dropout import drop_entries
 from kblrn_pyg.rules import PathFeatures, RuleSet, mine_rules
 
@@ -111,7 +121,7 @@ def test_a_scorer_is_made_again_by_its_name(data, kind):
     scorer = kind(data["entity"].num_nodes, len(data.edge_types), 5)
     model = KBLRN.from_data(data, "l", 5, scorer=scorer)
     again = KBLRN.from_data(data, "l", 5, scorer=model.config["scorer"])
-    assert [type(one) for one in again.latent.scorers] == [kind]
+    assert [type(one.kge) for one in again.experts["latent"].scorers] == [kind]
     other = kind(data["entity"].num_nodes, len(data.edge_types), 5, p_norm=2.0)
     other = KBLRN.from_data(data, "l", 5, scorer=other)
     assert other.config["scorer"] != model.config["scorer"]
@@ -124,19 +134,19 @@ def test_a_scorer_is_made_again_by_its_name(data, kind):
 
 def test_relational_and_numerical_scores_follow_the_formulas(data):
     model = make(data)
-    rules = model.relational.features.rules
+    rules = model.experts["relational"].features.rules
     triples = list(zip(*(index.tolist() for index in flat_triples(data))))
     bodies = [("parallel" if p else "path", codes) for p, codes in rules.bodies()]
     x = data["entity"].x
     for head, rel, tail in every_triple(model).t().tolist()[::37]:
         part = rules.of(rel)
         holds = naive.pair_features(triples, bodies[part], head, tail)
-        weight = model.relational.weight[part]
+        weight = model.experts["relational"].weight[part]
         index = [torch.tensor([i]) for i in (head, rel, tail)]
-        assert float(model.relational(*index)) == pytest.approx(
+        assert float(model.experts["relational"](*index)) == pytest.approx(
             float(weight[holds].sum()), abs=1e-6
         )
-        numbers = model.numerical
+        numbers = model.experts["numerical"]
         score = 0.0
         for i in range(int(numbers.ptr[rel]), int(numbers.ptr[rel + 1])):
             difference = float(
@@ -158,23 +168,20 @@ def known(data):
 def test_exact_loss_is_the_cross_entropy_over_all_entities(data, experts):
     model = make(data, experts, num_negatives=None).double()
     head, rel, tail = known(data)
-    own = torch.zeros(len(head), dtype=torch.double)
-    if model.relational is not None:
-        own = model.relational.own_evidence(head, rel, tail)
-        assert own.any()  # the fixture has self-loops
+    own = model.own_evidence(head, rel, tail)
+    assert own.any() == ("r" in experts)  # the fixture has self-loops
     expected = 0
     for scores, answer in (
         (model.score_tails(head, rel), tail),
         (model.score_heads(rel, tail), head),
     ):
-        if model.relational is not None:
-            # Facts that answer one query share its row, and each leaves it once.
-            scores = scores.clone()
-            key = rel * model.num_nodes + (head if answer is tail else tail)
-            for k in key.unique():
-                mine = (key == k).nonzero().flatten()
-                for i in {int(answer[i]): i for i in mine}.values():
-                    scores[mine, answer[i]] -= own[i]
+        # Facts that answer one query share its row, and each leaves it once.
+        scores = scores.clone()
+        key = rel * model.num_nodes + (head if answer is tail else tail)
+        for k in key.unique():
+            mine = (key == k).nonzero().flatten()
+            for i in {int(answer[i]): i for i in mine}.values():
+                scores[mine, answer[i]] -= own[i]
         expected = expected + torch.nn.functional.cross_entropy(scores, answer) / 2
     torch.testing.assert_close(model.loss(head, rel, tail), expected)
 
@@ -184,21 +191,29 @@ def test_exact_loss_is_the_cross_entropy_over_all_entities(data, experts):
     "scorer", ["distmult", ["complex", "distmult"], "transe", "unit-transe"], ids=str
 )
 @pytest.mark.parametrize("experts", INSTANCES)
-def test_fused_loss_equals_the_plain_one(data, experts, scorer, negatives, monkeypatch):
+def test_fast_candidates_equal_the_default(
+    data, experts, scorer, negatives, monkeypatch
+):
     if "l" not in experts and scorer != "distmult":
         pytest.skip("no latent expert")
     model = make(
         data,
         experts,
         scorer=scorer,
-        num_negatives=7,
+        num_negatives=17,
         negatives=negatives,
         learn_rbf="n" in experts,
     ).double()
     found = []
-    for fused in (True, False):
-        if not fused:
-            monkeypatch.setattr(objective, "fused_loss", objective.candidate_loss)
+    for is_fast in (True, False):
+        if not is_fast:  # everything from 'forward'
+            for expert in model.experts.values():
+                slow = partial(Expert.score_candidates, expert)
+                monkeypatch.setattr(expert, "score_candidates", slow)
+            if "l" in experts:
+                monkeypatch.setattr(latent, "_FEW", 10**9)
+                forward = partial(slow_forward, model.experts["latent"])
+                monkeypatch.setattr(model.experts["latent"], "forward", forward)
         torch.manual_seed(1)
         model.zero_grad()
         loss = model.loss(*known(data))
@@ -206,6 +221,11 @@ def test_fused_loss_equals_the_plain_one(data, experts, scorer, negatives, monke
         found.append([loss.detach(), *(p.grad.clone() for p in model.parameters())])
     for one, other in zip(*found):
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-8)
+
+
+def slow_forward(expert, head_index, rel_type, tail_index):
+    """The scorers' own models, whose code is PyG's."""
+    return sum(one.kge(head_index, rel_type, tail_index) for one in expert.scorers)
 
 
 @pytest.mark.parametrize("num_negatives", [5, None])
@@ -258,7 +278,7 @@ def test_large_numbers_close_to_each_other():
     kb.attribute_names = ["a"]
     model = KBLRN.from_data(kb, "n")
     with torch.no_grad():
-        model.numerical.weight.fill_(1.0)
+        model.experts["numerical"].weight.fill_(1.0)
     z = 1 / (2 / 3) ** 0.5  # of the outer ones, in standard deviations
     expected = torch.tensor([-(z**2), 0.0, -(z**2)]).exp()
     torch.testing.assert_close(model(*flat_triples(kb)), expected)
@@ -269,7 +289,7 @@ def test_large_numbers_close_to_each_other():
 def test_sign_of_differences(data):
     model = make(data, "n", numerical="sign")
     head, rel, tail = every_triple(model)
-    numbers = model.numerical
+    numbers = model.experts["numerical"]
     expected = torch.zeros(len(head))
     for i, (h, r, t) in enumerate(zip(head.tolist(), rel.tolist(), tail.tolist())):
         for k in range(int(numbers.ptr[r]), int(numbers.ptr[r + 1])):
@@ -282,7 +302,7 @@ def test_sign_of_differences(data):
     torch.testing.assert_close(
         model.score_tails(head, rel).gather(1, tail[:, None]).squeeze(1), expected
     )
-    with pytest.raises(ValueError, match="'activation' must be rbf or sign"):
+    with pytest.raises(ValueError, match="'numerical' must be rbf or sign"):
         make(data, "n", numerical="tanh")
 
 
@@ -308,14 +328,16 @@ def test_penalties_and_dropout(data):
 def test_penalties_of_complex_are_of_complex_numbers(data, name, power):
     model = make(data, "l", scorer="complex", **{name: 0.1})
     head, rel, tail = known(data)
-    (kge,) = model.latent.scorers
+    kge = model.experts["latent"].scorers[0].kge
     entity = torch.complex(kge.node_emb.weight, kge.node_emb_im.weight)
     relation = torch.complex(kge.rel_emb.weight, kge.rel_emb_im.weight)
     expected = sum(
         0.1 * (part.real**2 + part.imag**2).pow(power / 2).sum() / len(head)
         for part in (entity[head], relation[rel], entity[tail])
     )
-    torch.testing.assert_close(model.latent.penalty(head, rel, tail), expected)
+    torch.testing.assert_close(
+        model.experts["latent"].penalty(head, rel, tail), expected
+    )
 
 
 def test_gradients_of_products(monkeypatch):
@@ -366,21 +388,29 @@ def test_queries_without_the_latent_expert(data):
     triples = known(data)
     for scorer in ("distmult", "rescal", ["complex", "distmult"]):
         model = make(data, "lrn", scorer=scorer, latent_dropout=0.5)
-        alone = model.relational(*triples) + model.numerical(*triples)
+        alone = model.experts["relational"](*triples) + model.experts["numerical"](
+            *triples
+        )
         part = model(*triples).isclose(alone).double().mean()
         assert 0.3 < part < 0.7
         assert not model.eval()(*triples).isclose(alone).any()
     with pytest.raises(ValueError, match="'latent_dropout' must be 0 for scorers"):
         make(data, "lr", scorer=["distmult", "transe"], latent_dropout=0.5)
-    assert make(data, "l", latent_dropout=0.5).latent.latent_dropout == 0
+    assert make(data, "l", latent_dropout=0.5).experts["latent"].latent_dropout == 0
 
 
 def test_candidates_are_dropped(data):
-    latent = make(data, "l", hidden_channels=64, entity_dropout=0.5).latent
-    (rows,) = latent.tables()
-    assert 0.4 < rows.eq(0).double().mean() < 0.6
-    (rows,) = latent.eval().tables()
-    assert not rows.eq(0).any()
+    model = make(data, "l", hidden_channels=64, entity_dropout=0.5)
+    queries = Queries(*torch.zeros(2, 40, dtype=torch.long), "tail")
+    (scorer,) = model.experts["latent"].scorers
+    with torch.no_grad():  # so that a score counts the entries that are left
+        for embedding in (scorer.kge.node_emb, scorer.kge.rel_emb):
+            embedding.weight.fill_(1.0)
+    # Of 64 entries a quarter stays, and counts four times.
+    scores = model.score_all(queries)
+    assert 55 < scores.mean() < 73
+    assert scores.std() > 1
+    assert (model.eval().score_all(queries) == 64).all()
 
 
 def test_own_evidence_does_not_count():
@@ -388,7 +418,7 @@ def test_own_evidence_does_not_count():
     rules = RuleSet.build(["r0", "r1"], head=[0], steps=[[0, 2]])
     model = KBLRN.from_data(kb, "r", rules=rules, num_negatives=None)
     with torch.no_grad():
-        model.relational.weight.fill_(5.0)
+        model.experts["relational"].weight.fill_(5.0)
     # r0(h, x) ∧ r1(x, t) holds for (0, 1) and (2, 1) by the asked fact alone.
     uniform = torch.log(torch.tensor(3.0))
     loss = model.loss(
@@ -403,7 +433,7 @@ def own_evidence_only(num_negatives=None):
     rules = RuleSet.build(["r0", "r1"], head=[0], steps=[[0, 2]])
     model = KBLRN.from_data(kb, "r", rules=rules, num_negatives=num_negatives)
     with torch.no_grad():
-        model.relational.weight.fill_(5.0)
+        model.experts["relational"].weight.fill_(5.0)
     return model, torch.tensor([[0], [0], [1]])
 
 
@@ -412,22 +442,23 @@ def test_own_evidence_is_left_out_once_for_facts_that_repeat():
     loss = model.loss(*fact.repeat(1, 3), side="tail")
     torch.testing.assert_close(loss, torch.log(torch.tensor(3.0)))
     loss.backward()
-    torch.testing.assert_close(model.relational.weight.grad, torch.zeros(1))
+    torch.testing.assert_close(model.experts["relational"].weight.grad, torch.zeros(1))
 
 
-@pytest.mark.parametrize("loss", [objective.fused_loss, objective.candidate_loss])
-def test_own_evidence_of_the_true_one_drawn_again_does_not_count(loss):
+def test_own_evidence_of_the_true_one_drawn_again_does_not_count():
     model, fact = own_evidence_only(num_negatives=2)
-    found = loss(model, [], torch.tensor([[1, 2, 1]]), *fact, from_tail=False)
+    drawn = torch.tensor([[1, 2, 1]])
+    facts = losses.Facts.of(model, *fact)
+    found = losses.candidate_loss(model, facts, "tail", drawn)
     torch.testing.assert_close(found, torch.log(torch.tensor(3.0)))
     found.backward()
-    torch.testing.assert_close(model.relational.weight.grad, torch.zeros(1))
+    torch.testing.assert_close(model.experts["relational"].weight.grad, torch.zeros(1))
 
 
 def test_own_evidence_does_not_count_in_batches_of_pyg(monkeypatch):
     model, fact = own_evidence_only(num_negatives=2)
-    triples = LabelledTriples(*fact, None, None)
-    monkeypatch.setattr(objective, "batch_triples", lambda batch: triples)
+    triples = LabelledTriples(*fact.repeat(1, 2), None, torch.tensor([1.0, 0.0]))
+    monkeypatch.setattr(losses, "batch_triples", lambda batch: triples)
     torch.testing.assert_close(model.loss(model.kb), torch.log(torch.tensor(2.0)))
     drawn = torch.tensor([[2, 1]])
     triples = LabelledTriples(*fact, drawn, None)
@@ -436,7 +467,7 @@ def test_own_evidence_does_not_count_in_batches_of_pyg(monkeypatch):
 
 def test_own_evidence_is_what_a_fact_adds_to_its_own_score(data):
     model = make(data, "r").double()
-    rules, every = model.relational.features.rules, every_triple(model)
+    rules, every = model.experts["relational"].features.rules, every_triple(model)
     facts = set(zip(*(ids.tolist() for ids in known(data))))
     own = model.own_evidence(*every)
     assert own.any()
@@ -502,16 +533,22 @@ def test_experts_of_another_model(data):
         torch.nn.init.normal_(parameter)
     rules, numbers = (p.clone() for p in model.feature_parameters())
     model.take_experts(alone)
-    for mine, theirs in zip(model.latent.parameters(), alone.latent.parameters()):
+    for mine, theirs in zip(
+        model.experts["latent"].parameters(), alone.experts["latent"].parameters()
+    ):
         assert torch.equal(mine, theirs)
         assert mine is not theirs
-    assert torch.equal(model.relational.weight, rules)
-    assert torch.equal(model.numerical.weight, numbers)
+    assert torch.equal(model.experts["relational"].weight, rules)
+    assert torch.equal(model.experts["numerical"].weight, numbers)
     features = make(data, "rn")
-    torch.nn.init.normal_(features.relational.weight)
+    torch.nn.init.normal_(features.experts["relational"].weight)
     model.take_experts(features)
-    assert torch.equal(model.relational.weight, features.relational.weight)
-    assert torch.equal(next(model.latent.parameters()), next(alone.parameters()))
+    assert torch.equal(
+        model.experts["relational"].weight, features.experts["relational"].weight
+    )
+    assert torch.equal(
+        next(model.experts["latent"].parameters()), next(alone.parameters())
+    )
 
 
 @pytest.mark.parametrize(
@@ -534,7 +571,7 @@ def test_experts_that_mean_something_else(data, experts, settings, message):
 def test_experts_of_as_many_other_rules(data):
     model, other = make(data, "r"), make(data, "r")
     model.take_experts(other)
-    other.relational.features.rules.steps[0, 0] += 1
+    other.experts["relational"].features.rules.steps[0, 0] += 1
     with pytest.raises(ValueError, match="its relational expert is different"):
         model.take_experts(other)
 
@@ -557,23 +594,23 @@ def test_test_gives_the_numbers_of_pyg(data):
     assert model.test(*triples, batch_size=100, k=3, log=False) == pytest.approx(theirs)
 
 
-def test_contributions_sum_to_the_score(data):
+def test_parts_sum_to_the_score(data):
     model = make(data)
     for head, rel, tail in every_triple(model).t().tolist()[::29]:
         index = [torch.tensor([i]) for i in (head, rel, tail)]
-        rules = model.relational.contributions(head, rel, tail)
-        numbers = model.numerical.contributions(head, rel, tail)
-        total = float(model.latent(*index)) + sum(weight for _, weight in rules)
-        total += sum(active * weight for _, _, active, weight in numbers)
-        assert float(model(*index)) == pytest.approx(total, abs=1e-5)
+        for expert in model.experts.values():
+            parts = expert.parts(head, rel, tail)
+            total = sum(part.contribution for part in parts)
+            assert float(expert(*index)) == pytest.approx(total, abs=1e-5)
 
 
 def test_features_of_another_device_are_added_the_same_way(data):
     """The path for other devices, run on the CPU."""
     model = make(data).double()
     head, rel, _ = every_triple(model)
-    expected = model.relational.score_tails(head, rel)
-    features = model.relational.features
+    queries = Queries(head, rel, "tail")
+    expected = model.experts["relational"].score_all(queries, model.num_nodes)
+    features = model.experts["relational"].features
     assert isinstance(features, PathFeatures)
     found = features.tails(head, rel)
     rows = torch.repeat_interleave(
@@ -582,7 +619,7 @@ def test_features_of_another_device_are_added_the_same_way(data):
     scores = torch.zeros_like(expected)
     scores = scores.index_put(
         (rows, torch.from_numpy(found.candidate)),
-        model.relational.weight[torch.from_numpy(found.rule)],
+        model.experts["relational"].weight[torch.from_numpy(found.rule)],
         accumulate=True,
     )
     torch.testing.assert_close(scores, expected)
@@ -594,13 +631,13 @@ def test_numbers_stay_exact_when_a_model_is_converted(learn_rbf):
     facts = [("a", "before", "b"), ("b", "before", "c")]
     kb = read_kb(facts, numerical=times, min_entities=1)[0]["train"]
     model = KBLRN.from_data(kb, "n", learn_rbf=learn_rbf)
-    torch.nn.init.ones_(model.numerical.weight)
+    torch.nn.init.ones_(model.experts["numerical"].weight)
     triples = every_triple(model)
     wanted = model(*triples)
     assert wanted.abs().max() > 0.1
     model.float()
     torch.testing.assert_close(model(*triples), wanted)
-    assert model.numerical.x.dtype == torch.double
+    assert model.experts["numerical"].x.dtype == torch.double
 
 
 @pytest.mark.parametrize("num_negatives", [None, 5])

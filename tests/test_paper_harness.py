@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from reproduction import job as job_module
 from reproduction import layout, report, train
 from reproduction.cardinality import asks_for_one
 from reproduction.cells import chosen, mean_of
@@ -19,7 +20,7 @@ from reproduction.train import is_done, permute_numbers, run_job
 from kblrn_pyg.data import flat_triples
 from kblrn_pyg.datasets import Families
 from kblrn_pyg.evaluation import RankTable
-from kblrn_pyg.training import fit
+from kblrn_pyg.training import EarlyStopping, Run
 
 SHORT = PAPER.shortened()
 LABELS = "edge_label_index"
@@ -110,15 +111,15 @@ def test_killed_campaign_goes_on_as_if_nothing_had_happened(places, monkeypatch)
     (whole,) = read_records(places.results)
 
     again = Places(None, places.runs.parent / "again", places.runs.parent / "other")
-    calls = []
+    calls, end_validation = [], train._Campaign._end_validation
 
-    def dying_fit(*args, **kwargs):
-        calls.append(kwargs["epochs"])
+    def dying(campaign, progress):
+        calls.append(progress.epoch)
         if len(calls) == 2:
             raise MemoryError("killed")
-        return fit(*args, **kwargs)
+        end_validation(campaign, progress)
 
-    monkeypatch.setattr(train, "fit", dying_fit)
+    monkeypatch.setattr(train._Campaign, "_end_validation", dying)
     with pytest.raises(MemoryError):
         run_job(job, again, progress=False)
     assert run_job(job, again, progress=False)
@@ -126,6 +127,32 @@ def test_killed_campaign_goes_on_as_if_nothing_had_happened(places, monkeypatch)
     (other,) = read_records(again.results)
     for key in ("val", "test", "best_epoch", "heaviest_rules"):
         assert other[key] == whole[key]
+    assert other.keys() == whole.keys()
+    assert other["peak_memory_mb"] > 0
+
+
+def test_data_sets_of_one_training_have_records_of_their_own(places, monkeypatch):
+    """As FB15k-237 and FB15k-237-num have."""
+    judged = {"Families": ("Families", "families")}
+    monkeypatch.setattr(job_module, "JUDGED", judged)
+    job = Job("Families", SHORT, "n", 0)
+    values = iter([0.3, 0.1, 0.2, 0.2])
+    update = EarlyStopping.update
+    monkeypatch.setattr(
+        EarlyStopping,
+        "update",
+        lambda self, epoch, _, counts: update(self, epoch, next(values), counts),
+    )
+    assert run_job(job, places, progress=False)
+    found = [
+        json.loads(record_path(places.results, job.name, name).read_text())
+        for name in judged["Families"]
+    ]
+    assert [one["job"]["dataset"] for one in found] == ["Families", "families"]
+    assert [one["best_epoch"] for one in found] == [1, 2]
+    assert [one["epochs"] for one in found] == [2, 2]
+    assert [one["stopped_early"] for one in found] == [True, False]
+    assert found[0]["test"]["overall"] != found[1]["test"]["overall"]
 
 
 def test_experts_join_embeddings_that_learned_alone(places):
@@ -136,10 +163,10 @@ def test_experts_join_embeddings_that_learned_alone(places):
     assert first.beginnings == Job("Families", recipe, "rn", 0).beginnings == ()
     assert run_job(job, places, progress=False)
     assert is_done(first, places)
-    weights = torch.load(places.runs / first.name / "best_on_Families.pt")
+    weights = Run(places.runs / first.name).best_weights()
     campaign = train._Campaign(job, places, places.runs / "another")
-    embeddings = campaign.model.latent.scorers[0].node_emb.weight
-    assert torch.equal(embeddings, weights["latent.scorers.0.node_emb.weight"])
+    begun = campaign.model.state_dict()
+    assert all(torch.equal(begun[name], value) for name, value in weights.items())
     alone, joined = read_records(places.results)
     assert (alone["job"]["begins_with"], alone["job"]["experts"]) == ([], "l")
     assert joined["job"]["begins_with"] == [first.name]
@@ -163,9 +190,8 @@ def test_experts_that_learned_apart_are_multiplied(places):
     campaign = train._Campaign(job, places, places.runs / job.name)
     parts = {}
     for one in (latent, features):
-        path = places.runs / one.name / "best_on_Families.pt"
-        parts |= torch.load(path)
-    found = torch.load(places.runs / job.name / "best_on_Families.pt")
+        parts |= Run(places.runs / one.name).best_weights()
+    found = Run(places.runs / job.name).best_weights()
     assert found.keys() == parts.keys() == campaign.model.state_dict().keys()
     assert all(torch.equal(found[name], parts[name]) for name in parts)
     records = {one["job"]["experts"]: one for one in read_records(places.results)}

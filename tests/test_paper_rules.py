@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 from reproduction.amie import lost_by_amie
 
-from kblrn_pyg.rules import PAPER, PathFeatures, mine_rules, read_rules
+from kblrn_pyg.rules import (
+    PAPER,
+    PathFeatures,
+    mine_rules,
+    provided_rules,
+    read_rules,
+)
 
 pytestmark = pytest.mark.data
 
@@ -81,9 +87,8 @@ def test_preset_of_the_paper(paper_data, name, number):
 @pytest.mark.parametrize(("name", "number"), [("WN18", 14), ("FB122", 47)])
 def test_provided_rules_are_features(paper_data, name, number):
     data = paper_data(name)["train"]
-    relations = [relation for _, relation, _ in data.edge_types]
-    path = Path(os.environ["KBLRN_DATA"], name, "rules.txt")
-    rules, refused = read_rules(path, relations)
+    rules = provided_rules(data)
     assert len(rules) == number
-    assert refused == []
+    path = Path(os.environ["KBLRN_DATA"], name, "rules.txt")
+    assert str(read_rules(path, rules.relations)[0]) == str(rules)
     assert PathFeatures(data, rules).rules is rules

@@ -22,7 +22,7 @@ from kblrn_pyg.data import DataError, ask, flat_triples, make_kb
 from kblrn_pyg.datasets import Families
 from kblrn_pyg.nn import INSTANCES
 from kblrn_pyg.predict import Predictions, complete, predict_heads, predict_tails
-from kblrn_pyg.predict import queries as queries_module
+from kblrn_pyg.predict import scores as scores_module
 from kblrn_pyg.rules import mine_rules
 
 SEEDS = range(8)
@@ -41,7 +41,10 @@ def make(kb, experts="lrn", **kwargs):
     kb.attribute_names = ["a", "b"]
     torch.manual_seed(0)
     rules = mine_rules(kb) if "r" in experts else None
-    kwargs = {"hidden_channels": 6, "threshold": 0.3, "dropout": 0.5, **kwargs}
+    if "l" in experts:
+        kwargs = {"hidden_channels": 6, "dropout": 0.5, **kwargs}
+    if "n" in experts:
+        kwargs = {"threshold": 0.3, **kwargs}
     model = KBLRN.from_data(kb, experts, rules=rules, **kwargs).double()
     with torch.no_grad():
         for parameter in model.parameters():
@@ -145,6 +148,9 @@ def test_what_is_known_comes_from_both_edges_of_other_splits():
     other = ask(as_kb([(0, 0, 2)], 5, 1), columns([(0, 0, 3)]))
     found = predict_tails(model, 0, 0, known=(split for split in [other]))
     assert {p.tail_id for p in found if p.known} == {1, 2, 3}
+    model.known = (other,)
+    assert {p.tail_id for p in predict_tails(model, 0, 0) if p.known} == {1, 2, 3}
+    model.known = ()
     # What the knowledge base of the model asks about is no fact of it.
     model.kb = ask(kb, columns([(0, 0, 4)]))
     assert {p.tail_id for p in predict_tails(model, 0, 0) if p.known} == {1}
@@ -164,7 +170,7 @@ def test_several_queries_equal_single_ones(monkeypatch):
     entities, words = [2, 0, 2, 5, 1], {"k": 4, "known": [split], "novel": True}
     relations = [0, 1, 1, 0, 2]
     for num_scores in (1, 2 * model.num_nodes, 1 << 22):
-        monkeypatch.setattr(queries_module, "_SCORES", num_scores)
+        monkeypatch.setattr(scores_module, "_SCORES", num_scores)
         for rel in (1, relations):
             rels = rel if isinstance(rel, list) else [rel] * 5
             tails = predict_tails(model, entities, rel, **words)
@@ -186,7 +192,7 @@ def test_chunks_are_small(monkeypatch):
         return score_tails(head_index, rel_type)
 
     monkeypatch.setattr(model, "score_tails", noting)
-    monkeypatch.setattr(queries_module, "_SCORES", 3 * model.num_nodes + 1)
+    monkeypatch.setattr(scores_module, "_SCORES", 3 * model.num_nodes + 1)
     predict_tails(model, [0] * 8, 0)
     assert sizes == [3, 3, 2]
 
@@ -201,7 +207,7 @@ def test_dropout_does_not_matter_and_training_goes_on(training):
     assert model.training == training
     scores = model.score_tails(torch.tensor([0]), torch.tensor([0]))
     assert scores.requires_grad
-    model.latent.score_tails = None
+    model.score_all = None
     with pytest.raises(TypeError):
         predict_tails(model, 0, 0)
     assert model.training == training
@@ -273,8 +279,8 @@ def test_mistakes(families, change, message):
 
 def test_models_that_cannot_predict():
     model, _, _, _ = tiny(10)
-    model.latent.scorers[0].node_emb.weight.data[3] = torch.nan
-    with pytest.raises(ValueError, match="the scores of the model must be finite"):
+    model.experts["latent"].scorers[0].kge.node_emb.weight.data[3] = torch.nan
+    with pytest.raises(ValueError, match=r"must be numbers \(got NaN: \(0, r0, \?\)"):
         predict_tails(model, 0, 0)
     model.kb = None
     for function, ids_of_query in (
@@ -311,7 +317,9 @@ def test_csv_and_json_parse_back():
 def test_table():
     kb = make_kb(["Ada", "Ben"], ["knows"], columns([(0, 0, 1)]))
     model = make(kb, "l")
-    model.latent.scorers[0].node_emb.weight.data[0] = 0  # so that scores are zero
+    model.experts["latent"].scorers[0].kge.node_emb.weight.data[0] = (
+        0  # so that scores are zero
+    )
     lines = str(predict_tails(model, "Ada", "knows")).splitlines()
     assert lines == [
         "rank  head  relation  tail  probability  score  known",
@@ -348,7 +356,7 @@ def naive_missing(model, known, facts):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_complete_equals_brute_force(seed, monkeypatch):
-    monkeypatch.setattr(queries_module, "_SCORES", 30)  # several chunks
+    monkeypatch.setattr(scores_module, "_SCORES", 30)  # several chunks
     model, known, others, split = tiny(seed)
     for given, facts in (((), known), ([split], known | set(others))):
         expected = naive_missing(model, known, facts)
@@ -367,6 +375,8 @@ def test_complete_equals_brute_force(seed, monkeypatch):
             best = complete(model, k, known=given)
             assert [p.probability for p in best] == order[:k]
             assert {ids(p) for p in best} <= set(expected)
+    model.known = (split,)
+    assert complete(model, 10**6) == found
 
 
 def test_the_tiny_knowledge_bases_have_what_they_should():
@@ -518,7 +528,7 @@ def test_no_run(tmp_path, command):
     name, *words = command
     done = run("kblrn", name, tmp_path, *words)
     assert done.code == 2
-    assert "settings.json: no such file, no run" in done.err
+    assert "has no model.pt, expected a run" in done.err
     assert len(done.err.splitlines()) == 1
 
 

@@ -77,13 +77,17 @@ def test_files_that_are_no_tables(table, tmp_path):
     whole = path.read_bytes()
     for content in (b"", b"words", whole[:100], whole[: len(whole) // 2]):
         path.write_bytes(content)
-        with pytest.raises(DataError, match=r"ranks\.npz: is damaged or no rank table"):
+        with pytest.raises(
+            DataError, match=r"ranks\.npz: is damaged or not a rank table"
+        ):
             RankTable.load(path)
     np.save(tmp_path / "array.npy", np.zeros(3))
-    with pytest.raises(DataError, match=r"array\.npy: is damaged or no rank table"):
+    with pytest.raises(DataError, match=r"array\.npy: is damaged or not a rank table"):
         RankTable.load(tmp_path / "array.npy")
     np.savez(path, rank=np.ones(3))
-    with pytest.raises(DataError, match=r"ranks\.npz: no rank table: expected .*side"):
+    with pytest.raises(
+        DataError, match=r"ranks\.npz: not a rank table: expected .*side"
+    ):
         RankTable.load(path)
     np.savez(path, **(table.to_dict() | {"rank": np.ones(3)}))
     with pytest.raises(DataError, match=r"ranks\.npz: 'rank' must have 6 entries"):

@@ -305,3 +305,116 @@ def test_values_of_several_sources_are_averaged_once(tmp_path):
     assert read_kb(once, min_entities=1, strict=True)
     with pytest.raises(DataError, match="several values of 'x:born' for 'x:a'"):
         read_kb(once, numerical=numbers, min_entities=1, strict=True)
+
+
+# --- headers ---------------------------------------------------------------------
+
+MORE = [("Cy", "likes", "Di"), ("Di", "likes", "Eve"), ("Eve", "likes", "Ada")]
+ROWS = [*TRIPLES, *MORE]
+
+
+def as_csv(path, rows):
+    return write(path, "".join(",".join(row) + "\n" for row in rows))
+
+
+def test_an_unknown_header_is_refused(tmp_path):
+    path = as_csv(tmp_path / "a.csv", [("from", "rel", "to"), *ROWS])
+    with pytest.raises(DataError, match=r"a\.csv:1: the names from, rel, to do") as at:
+        read_triples(path)
+    for way_out in ("header=True", "header=False", "columns=(...)", "--header"):
+        assert way_out in str(at.value)
+    for way_out in ("--no-header", "--columns head,relation,tail"):
+        assert way_out in str(at.value)
+    assert names_of(read_triples(path, header=True)) == ROWS
+    assert names_of(read_triples(path, header=False)) == [("from", "rel", "to"), *ROWS]
+    kbs, _ = read_kb(path, header=True)
+    assert kbs["train"]["entity"].num_nodes == 5
+
+
+def test_a_header_is_noticed_in_large_files(tmp_path, monkeypatch):
+    path = as_csv(tmp_path / "a.csv", [("from", "rel", "to"), *ROWS * 3])
+    again = as_csv(tmp_path / "b.csv", [("from", "rel", "to"), *ROWS, ("to", "r", "x")])
+    monkeypatch.setattr(rows_module, "BLOCK_BYTES", 64)  # one row for each block
+    with pytest.raises(DataError, match=r"a\.csv:1: the names from, rel, to"):
+        read_triples(path)
+    assert len(read_triples(again)) == 8  # a name of an entity, on the other side
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("from", "rel", "to"), *ROWS[:4]],  # too few to tell
+        [("Ada", "rel", "to"), *ROWS],
+        [("from", "likes", "to"), *ROWS],
+        [("from", "rel", "Eve"), *ROWS],
+        [("from", "rel", "to"), *ROWS, ("Ada", "likes", "from")],  # on the other side
+        [("head", "relation", "tail"), ("x", "y", "z"), *ROWS],  # a header is there
+    ],
+)
+def test_first_rows_that_are_facts(tmp_path, rows):
+    found = names_of(read_triples(as_csv(tmp_path / "a.csv", rows)))
+    assert found == [row for row in rows if row[0] != "head"]
+
+
+def test_tuples_and_frames_have_no_header():
+    pd = pytest.importorskip("pandas")
+    rows = [("from", "rel", "to"), *ROWS]
+    for source in (rows, pd.DataFrame(rows)):
+        assert names_of(read_triples(source)) == rows
+
+
+def test_small_splits_share_names_with_training(tmp_path):
+    """Their first row may well be the only one with its names."""
+    train = [("a", "r", "b"), ("b", "q", "a"), *[(f"e{i}", "p", "a") for i in range(9)]]
+    valid = [("a", "r", "b"), *[(f"e{i}", "p", f"e{i + 1}") for i in range(8)]]
+    path = as_csv(tmp_path / "valid.csv", valid)
+    assert read_kb(train, path)[1].num_triples == {"train": 11, "val": 9}
+    with pytest.raises(DataError, match=r"valid\.csv:1: the names a, r, b"):
+        read_triples(path)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+def test_columns_are_read_by_the_names_of_the_user(tmp_path, name):
+    mark = "," if name == "a.csv" else "\t"
+    rows = [("to", "since", "From", "rel"), *[(t, "1999", h, r) for h, r, t in ROWS]]
+    path = write(tmp_path / name, "".join(mark.join(row) + "\n" for row in rows))
+    columns = ("from", "rel", "to")
+    assert names_of(read_triples(path, columns=columns)) == ROWS
+    assert len(read_kb(path, columns=columns)[0]["train"].edge_types) == 3
+    with pytest.raises(
+        DataError, match=r":1: the columns are to, since, From, rel, ex"
+    ):
+        read_triples(path, columns=("from", "rel", "whom"))
+    with pytest.raises(ValueError, match=r"'columns' must be 3 names \(got \['a'\]\)"):
+        read_triples(path, columns=["a"])
+    with pytest.raises(ValueError, match="'columns' must not be given for files"):
+        read_triples(path, header=False, columns=columns)
+    write(path, path.read_text() + mark.join(("a", "b", "c")) + "\n")
+    with pytest.raises(DataError, match=r":8: 3 columns, expected 4 as in the first"):
+        read_triples(path, columns=columns)
+
+
+def test_columns_of_frames_and_dictionaries():
+    pd = pytest.importorskip("pandas")
+    columns = ["from", "rel", "to"]
+    frame = pd.DataFrame(ROWS, columns=columns)[["to", "from", "rel"]]
+    for source in (frame, frame.to_dict("records"), ROWS):
+        assert names_of(read_triples(source, columns=columns)) == ROWS
+    with pytest.raises(DataError, match="columns to, from, rel, expected a, b, c"):
+        read_triples(frame, columns=["a", "b", "c"])
+
+
+def test_headers_of_numbers(tmp_path):
+    path = write(tmp_path / "v.csv", "who,how,much\nAda,tall,180\nBen,tall,170\n")
+    with pytest.raises(DataError, match=r"v\.csv:1: the value 'much' is not a finite"):
+        read_values(path)
+    columns = ("who", "how", "much")
+    for found in (read_values(path, header=True), read_values(path, columns=columns)):
+        assert found.value.tolist() == [180, 170]
+    found = read_kb(TRIPLES, numerical=path, numerical_columns=columns, min_entities=1)
+    assert found[0]["train"].attribute_names == ["tall"]
+    write(path, "Ada,tall,180\nBen,tall,170\n")
+    with pytest.raises(
+        DataError, match=r"v\.csv:1: the value 180 is a number, expected a header"
+    ):
+        read_values(path, header=True)

@@ -1,6 +1,7 @@
 """The page about a run: complete, harmless, and it works in a real browser."""
 
 import itertools
+import json
 import random
 import shutil
 from collections import Counter
@@ -10,17 +11,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from scripts import run
 
 from kblrn_pyg.evaluation import RankTable, Report, evaluate
-from kblrn_pyg.nn import INSTANCES
-from kblrn_pyg.report import choose_rows, report_page
+from kblrn_pyg.explain import explain
+from kblrn_pyg.nn import INSTANCES, KBLRN, Expert
+from kblrn_pyg.report import (
+    Context,
+    Section,
+    choose_rows,
+    expert_section,
+    report_page,
+)
+from kblrn_pyg.report.bars import Scale
 from kblrn_pyg.report.choose import kinds
 from kblrn_pyg.report.examples import find_example
 from kblrn_pyg.report.html import Html, element, join
 from kblrn_pyg.report.measures import FIGURES, figure_text
-from kblrn_pyg.report.page import frequent_relations
-from kblrn_pyg.runs import load_run, other_answers
+from kblrn_pyg.report.reasons import reasons_table
+from kblrn_pyg.runs import load_run
 
 SCRIPT = "<script>alert(1)</script>"
 EVIL = ["<img src=x onerror=alert(2)>", "</script><b>&amp;", 'O\'Hara "Q"']
@@ -186,10 +196,15 @@ def test_tells_rules_and_numbers(page, loaded):
     assert "PCA confidence" in page.text
     images = [a["alt"] for tag, a in page.elements if tag == "img"]
     assert images.count("Loss and validation by epoch") == 2
-    first = frequent_relations(splits)[0]
-    name = model.relational.features.rules.relations[first].rpartition("/")[2]
+    context = Context.of(model, splits, max_relations=6)
+    first = splits["train"].edge_types[context.relations[0]][1]
     assert any("Histogram" in text for text in images)
-    assert name in page.text
+    assert f"{context.short[first]}(h, t) ⇐ …" in page.text
+    # What experts say about themselves.
+    assert f" · {len(model.experts['relational'].weight):,} rules · " in page.text
+    assert (
+        f" · {len(model.experts['numerical'].weight)} numerical features" in page.text
+    )
 
 
 def test_is_always_the_same(trained, report, tmp_path):
@@ -235,6 +250,84 @@ def test_other_ways_to_train(trained, tmp_path):
         assert words in page.text
 
 
+class Popularity(Expert):
+    """An expert of one's own, which has only what it must have."""
+
+    def __init__(self, num_nodes):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(num_nodes))
+
+    def forward(self, head_index, rel_type, tail_index):
+        return self.weight[tail_index]
+
+
+class Telling(Popularity):
+    def extra_repr(self):
+        return "<b>numbers</b>"
+
+
+@expert_section.register
+def _(expert: Telling, context: Context) -> Section:
+    name = context.short[RELATIONS[2]]
+    return Section(
+        "metrics", "Own <section>", element("p", f"{name} {len(expert.weight)}")
+    )
+
+
+def test_experts_of_ones_own(trained):
+    _, splits, settings = load_run(str(trained("lrn")))
+    data, sizes = splits["train"], {"num_nodes": splits["train"]["entity"].num_nodes}
+    experts = ["l", "r", Popularity(**sizes), Telling(**sizes)]
+    model = KBLRN.from_data(data, experts, hidden_channels=4).eval()
+    settings["model"] = model.config
+    page = Page(report_page(trained("lrn"), model, splits, settings, num_examples=2))
+    assert "latent, relational, popularity and telling experts" in page.text
+    assert " · <b>numbers</b> · " in page.text
+    assert "popularity expertwithout it, rank" in page.text
+    assert "latent expert (DistMult)" in page.text
+    ids = page.values("id")
+    assert {"rules", "metrics", "metrics-2"} <= set(ids)
+    assert "numbers" not in ids
+    assert "Own <section>lives_in 36" in page.text
+    assert "scorer" in page.texts
+    assert not {"learn rbf", "threshold"} & set(page.texts)
+
+
+def test_reasons_have_all_parts(loaded):
+    model, splits, _ = loaded
+    rows = list(
+        zip(
+            *(
+                c.tolist()
+                for c in splits["train"][splits["train"].edge_types[0]].edge_index
+            )
+        )
+    )
+    some = [explain(model, head, 0, tail) for head, tail in rows[:20]]
+    most = max(some, key=lambda one: len(one.parts["relational"]))
+    short = Context.of(model, splits, 0).short
+    page = Page(reasons_table(most, "tail", Scale.of([1.0]), short))
+    for parts in most.parts.values():
+        for part in parts[:5]:
+            assert part.note_text in page.text
+    bodies = most.parts["relational"]
+    assert len(bodies) > 5
+    total = sum(part.contribution for part in bodies[5:])
+    assert [f"{total:+.3f}".replace("-", "−"), f"{len(bodies) - 5} more"] in page.rows
+    assert "without it, rank" in page.text
+    assert ("by this fact itself" in page.text) == any(b.own for b in bodies[:5])
+
+
+def test_settings_say_what_they_are(page, trained):
+    titles = {a.get("title") for tag, a in page.elements if tag == "dt"}
+    assert {"the embedding size", "the learning rate"} <= titles
+    model, splits, settings = load_run(str(trained("lrn")))
+    settings["model"]["num_negatives"] = None
+    text = Page(report_page(trained("lrn"), model, splits, settings, 0, 0)).text
+    assert "num negativesall" in text
+    assert "num negatives5" in page.text
+
+
 def test_other_logs(trained, tmp_path):
     path = shutil.copytree(trained("l"), tmp_path / "run")
     for log, words in (
@@ -250,6 +343,23 @@ def test_other_logs(trained, tmp_path):
         page = Page((path / "report.html").read_text(encoding="utf-8"))
         assert ("training" in page.values("id")) == (words is not None)
         assert (words or "Metrics") in page.text
+
+
+def test_runs_that_name_no_data_set(trained, tmp_path):
+    path = shutil.copytree(trained("n"), tmp_path / "run")
+    settings = json.loads((path / "settings.json").read_text())
+    dataset = settings.pop("dataset")
+    (path / "settings.json").write_text(json.dumps(settings))
+    done = run("kblrn", "report", path, "--examples", "0")
+    assert done.code == 2
+    assert "--dataset" in done.err
+    done = run("kblrn", "report", path, "--examples", "0", "--dataset", dataset)
+    assert done.code == 0, done.err
+    assert (
+        "KBLRN on kb" in Page((path / "report.html").read_text(encoding="utf-8")).text
+    )
+    model, splits, _ = load_run(path, dataset=dataset)
+    assert "<h1>KBLRN</h1>" in report_page(path, model, splits, settings, 0)
 
 
 def test_without_test_triples(trained):
@@ -277,7 +387,7 @@ def test_mistakes(trained, tmp_path):
     path, file = trained("lrn"), tmp_path / "file"
     file.write_text("")
     for words, message in (
-        ([tmp_path / "none"], "settings.json: no such file, no run"),
+        ([tmp_path / "none"], "settings.json: no such file"),
         ([path, "--examples", "-1"], "--examples must not be negative (got -1)"),
         ([path, "--max-relations", "-2"], "--max-relations must not be negative"),
         ([path, "--out", tmp_path], "is a directory, expected a file"),
@@ -345,15 +455,13 @@ def empty():
 def test_examples_agree_with_the_ranks(loaded):
     model, splits, table = loaded
     for row in choose_rows(table, 12):
-        known = other_answers(splits, "train")
-        example = find_example(model, table, known, row)
-        asked = "head_id" if example.asks_heads else "tail_id"
-        true = (example.true.head if example.asks_heads else example.true.tail).id
-        listed = [getattr(p, asked) for p in example.answers]
+        example = find_example(Context.of(model, splits, 0), table, row)
+        assert example.side == ("head", "tail")[table.side[row]]
+        true = getattr(example.true, example.side).id
+        listed = [getattr(p, f"{example.side}_id") for p in example.answers]
         scores = [p.score for p in example.answers]
         assert scores == sorted(scores, reverse=True)
-        standing = example.true.head_query if example.asks_heads else None
-        standing = standing or example.true.tail_query
+        standing = getattr(example.true, f"{example.side}_query")
         assert standing.rank == example.rank
         assert standing.num_candidates == example.num_candidates
         if len(set(scores)) == len(scores) and true in listed:

@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
-from trainable import NUM_BATCHES, FakeModel, assert_same_end, train_fake
+from trainable import NUM_BATCHES, FakeModel, assert_same_end, train_fake, two_sets
 
-import kblrn_pyg.training.checkpoint as checkpoint_module
+import kblrn_pyg.data.whole as whole_module
 from kblrn_pyg.training import Interrupted, Run, load_checkpoint
 
 # The package has a function of this name, too.
@@ -40,6 +40,25 @@ def test_half_a_line_in_the_log_is_dropped(finished, tmp_path):
         file.write('{"epoch": 6, "lo')
     train_fake(tmp_path)
     assert_same_end(tmp_path, finished)
+
+
+@pytest.mark.parametrize("number", [2, 6, 8, 10, 11])
+def test_several_validation_sets_continue(tmp_path, number):
+    # One set stops after four validations, the other after seven.
+    wanted = {"val": two_sets(), "patience": 1, "validate_every": 1}
+    wanted |= {"lr": 0.1, "epochs": 12}
+    train_fake(tmp_path / "one", **wanted)
+    with pytest.MonkeyPatch.context() as patch:
+        at_call(patch, fit_module, "evaluate", number, press_ctrl_c)
+        with pytest.raises(Interrupted):
+            train_fake(tmp_path / "two", **wanted)
+    train_fake(tmp_path / "two", **wanted)
+    assert_same_end(tmp_path / "two", tmp_path / "one")
+    stopping = load_checkpoint(tmp_path / "two" / "checkpoint.pt").stopping
+    assert {name: one["best_epoch"] for name, one in stopping.items()} == {
+        "all": 2,
+        "some": 5,
+    }
 
 
 # --- Ctrl-C ----------------------------------------------------------------------
@@ -111,7 +130,7 @@ def test_ctrl_c_without_a_folder(monkeypatch):
 def test_ctrl_c_twice(finished, tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         at_call(patch, FakeModel, "loss", 9, press_ctrl_c)
-        at_call(patch, checkpoint_module.os, "replace", 3, press_ctrl_c)
+        at_call(patch, whole_module.os, "replace", 3, press_ctrl_c)
         with pytest.raises(Interrupted):
             train_fake(tmp_path)
     train_fake(tmp_path)
@@ -123,7 +142,7 @@ def test_ctrl_c_twice(finished, tmp_path):
 
 def train_until_killed(folder, place, name, number):
     """Runs in a process of its own, which it kills."""
-    places = {"fit": fit_module, "checkpoint.os": checkpoint_module.os}
+    places = {"fit": fit_module, "whole.os": whole_module.os}
     places |= {"model": FakeModel, "run": Run}
     with pytest.MonkeyPatch.context() as patch:
         if place is not None:
@@ -156,10 +175,10 @@ def start():
         ("model", "loss", 4 * NUM_BATCHES),
         ("fit", "evaluate", 1),
         ("fit", "evaluate", 3),
-        ("checkpoint.os", "fsync", 4),
-        ("checkpoint.os", "replace", 2),
-        ("checkpoint.os", "replace", 5),
-        ("checkpoint.os", "fsync", 11),
+        ("whole.os", "fsync", 4),
+        ("whole.os", "replace", 2),
+        ("whole.os", "replace", 5),
+        ("whole.os", "fsync", 11),
         ("run", "log", 2),
         ("run", "log", 3),
     ],

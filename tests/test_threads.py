@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from kblrn_pyg.kernels.threads import default_threads, run_all
+from kblrn_pyg.kernels.threads import default_threads, no_scratch, run_all, run_slices
 
 
 @pytest.mark.parametrize("num_threads", [1, 2, 5])
@@ -56,3 +56,14 @@ def test_errors_come_through_and_end_the_work(in_helper):
     if not in_helper:
         assert len(done) < 100
     assert list(run_all(lambda item, _: item, [3], lambda: None, 2)) == [3]
+
+
+@pytest.mark.parametrize("num_threads", [1, 3])
+@pytest.mark.parametrize("size", [0, 1, 7, 100])
+def test_slices_cover_all_rows_in_order(num_threads, size):
+    def work(rows, _):
+        time.sleep(0.0002 * (rows.start % 3))  # some are late
+        return list(range(size))[rows]
+
+    found = run_slices(work, size, no_scratch, num_threads)
+    assert [row for rows in found for row in rows] == list(range(size))

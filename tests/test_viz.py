@@ -23,27 +23,36 @@ from kblrn_pyg.data import (
     make_kb,
     numerical_features,
 )
+from kblrn_pyg.data.neighbourhood import neighbourhood
+from kblrn_pyg.data.words import short_names, value_text
 from kblrn_pyg.datasets import load_dataset
 from kblrn_pyg.evaluation import evaluate
-from kblrn_pyg.nn import KBLRN
-from kblrn_pyg.plotting import (
+from kblrn_pyg.explain import (
+    Contributions,
+    Named,
+    NamedFact,
+    Reason,
+    Reasons,
+    Standing,
     contributions,
+    heaviest_rules,
+    mean_lifts,
+)
+from kblrn_pyg.nn import KBLRN, Expert, NumericalExpert
+from kblrn_pyg.plotting import (
     difference_panels,
     fitting,
-    heaviest_rules,
-    neighbourhood,
     plot_contributions,
     plot_differences,
+    plot_explanation,
     plot_fragment,
     plot_rules,
     plot_training,
-    read_histories,
 )
-from kblrn_pyg.plotting.contributions import mean_lifts, without_numerical
-from kblrn_pyg.plotting.history import History
-from kblrn_pyg.plotting.words import short_names, value_text
+from kblrn_pyg.plotting.explained_paths import Chain
 from kblrn_pyg.rules import RuleSet, body_text, mine_rules
-from kblrn_pyg.runs import load_run, load_splits
+from kblrn_pyg.runs import load_run
+from kblrn_pyg.training.history import History, read_histories
 
 TRAIN = [
     *("--hidden-channels", "4", "--num-negatives", "5", "--epochs", "2"),
@@ -86,7 +95,7 @@ PICTURES = {
     "kb_fragment": "--entity --max-nodes 5 --hops 2",
     "kb_fragment of a run": "--entity --run RUNS/all",
     "experts": "--run RUNS/all --split val --top 3",
-    "experts by number": "--run RUNS/all --numerical --relation spouse",
+    "experts by name": "--run RUNS/all --expert numerical --relation spouse",
     "training": "--run RUNS/all RUNS/latent",
     "rules": "--run RUNS/all --relation spouse --top 5",
 }
@@ -112,10 +121,10 @@ MISTAKES = [
     ("rbf_hist --relation lives_in --out a.png", "these have: influenced_by, spouse"),
     ("rbf_hist --relation spouse --bins 0 --out a.png", "must be at least 1 (got '0')"),
     ("rbf_hist --relation spouse --bins x --out a.png", "must be at least 1 (got 'x')"),
-    ("rbf_hist --relation spouse --out a.xyz", "no known ending, expected one of .png"),
+    ("rbf_hist --relation spouse --out a.xyz", "unknown ending, expected one of .png"),
     ("rbf_hist --relation spouse", "there is no screen"),
     ("rbf_hist --relation spouse --run RUNS/latent --out a.png", "experts are 'l'"),
-    ("rbf_hist --relation spouse --run RUNS --out a.png", "no such file, no run"),
+    ("rbf_hist --relation spouse --run RUNS --out a.png", "expected a run"),
     (
         "rbf_hist --relation spouse --run RUNS --dataset Families --out a.png",
         "not allowed with",
@@ -124,16 +133,17 @@ MISTAKES = [
     ("kb_fragment --entity Nobody --out a.png", "unknown entity 'Nobody'"),
     ("kb_fragment --entity Torwick --hops -1 --out a.png", "must be at least 1"),
     ("kb_fragment --entity Torwick --dataset X --out a.png", "unknown data set 'X'"),
-    ("kb_fragment --entity Torwick --run X --out a.png", "no such file, no run"),
+    ("kb_fragment --entity Torwick --run X --out a.png", "X: no such file"),
     ("experts --out a.png", "arguments are required: --run"),
     ("experts --run RUNS/all --split dev --out a.png", "unknown split 'dev'"),
     ("experts --run RUNS/all --relation x --out a.png", "unknown relation 'x'"),
     (
-        "experts --run RUNS/all --numerical --relation likes --out a.png",
-        "no triples that have numerical features",
+        "experts --run RUNS/all --expert numerical --relation likes --out a.png",
+        "does not ask about any relation",
     ),
+    ("experts --run RUNS/all --expert x --out a.png", "latent, relational, numerical"),
     ("training --run --out a.png", "expected at least one argument"),
-    ("training --run RUNS --out a.png", "log.jsonl: no such file, no run"),
+    ("training --run RUNS --out a.png", "log.jsonl: no such file, not a run"),
     ("rules --run RUNS/all --out a.png", "arguments are required: --relation"),
     ("rules --run RUNS/all --relation x --out a.png", "unknown relation 'x'"),
     ("rules --run RUNS/latent --relation spouse --text", "no relational expert"),
@@ -156,7 +166,7 @@ def test_mistake(words, message, runs, tmp_path, monkeypatch):
 
 def test_the_ending_is_looked_at_before_anything_takes_time():
     done = run("python", "viz/experts.py", "--run", "nowhere", "--out", "a.xyz")
-    assert "has no known ending" in done.err
+    assert "has an unknown ending" in done.err
 
 
 @pytest.mark.parametrize("script", ["rbf_hist", "experts", "training", "rules"])
@@ -179,12 +189,6 @@ def test_rules_as_text(runs, trained):
     assert rows[0].endswith(f"  {body_text(found.rules, 0)}")
 
 
-def test_splits_of_a_run(runs, tmp_path):
-    splits, settings = load_splits(str(runs / "all"), str(tmp_path))
-    assert list(splits) == ["train", "val", "test"]
-    assert settings["model"]["learn_rbf"]
-
-
 # ---------------------------------------------------------------------------
 # Numbers behind the pictures
 # ---------------------------------------------------------------------------
@@ -192,15 +196,18 @@ def test_splits_of_a_run(runs, tmp_path):
 
 @pytest.mark.parametrize("learn_rbf", [False, True])
 def test_panels(learn_rbf):
+    # The threshold is that of the model.
     data = load_dataset("Families")["train"]
-    model = KBLRN.from_data(data, "n", learn_rbf=learn_rbf)
+    model = KBLRN.from_data(data, "n", learn_rbf=learn_rbf, threshold=0.5)
+    expert = model.experts["numerical"]
+    assert isinstance(expert, NumericalExpert)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.normal_()
     panels = difference_panels(data, ["capital_of", "spouse"], model=model)
     names = [data.edge_types[p.relation][1] for p in panels]
     assert names == ["capital_of", "capital_of", "spouse"]
-    features = numerical_features(data)
+    features = numerical_features(data, 0.5)
     x = data["entity"].x.numpy()
     for panel in panels:
         head, tail = data[data.edge_types[panel.relation]].edge_index.numpy()
@@ -212,12 +219,10 @@ def test_panels(learn_rbf):
             for i in range(*features.of(panel.relation).indices(len(features)))
             if features.attribute[i] == panel.attribute
         ]
-        assert panel.weight == model.numerical.weight[i].item()
+        assert panel.weight == expert.weight[i].item()
         if learn_rbf:
-            width = math.exp(model.numerical.log_width[i].item())
-            assert panel.learned == pytest.approx(
-                (model.numerical.centre[i].item(), width)
-            )
+            width = math.exp(expert.log_width[i].item())
+            assert panel.learned == pytest.approx((expert.centre[i].item(), width))
         else:
             assert panel.learned is None
 
@@ -235,7 +240,7 @@ def test_panels_need_the_same_features():
     data = load_dataset("Families")["train"]
     model = KBLRN.from_data(data, "n", threshold=0.99)
     with pytest.raises(DataError, match="other numerical features"):
-        difference_panels(data, ["spouse"], model=model)
+        difference_panels(data, ["spouse"], 0.9, model)
 
 
 def test_caption_has_what_was_learned(trained):
@@ -357,7 +362,7 @@ def test_lifts(seed, monkeypatch):
         assert model.training
         model.eval()
         for name, lift in lifts.items():
-            expected = naive_lift(getattr(model, name), data, int(relation))
+            expected = naive_lift(model.experts[name], data, int(relation))
             assert lift == pytest.approx(expected, abs=1e-5)
         total = naive_lift(model, data, int(relation))
         assert sum(lifts.values()) == pytest.approx(total, abs=1e-5)
@@ -373,19 +378,25 @@ def test_contributions(trained):
     }
     assert found.counts == sorted(counts.values(), reverse=True)[:4]
     assert found.counts == [counts[r] for r in found.relations]
-    silent = copy.deepcopy(model)
-    with torch.no_grad():
-        silent.numerical.weight.zero_()
-    for some, mrr in ((model, found.mrr), (silent, found.mrr_without)):
+    pairs = [(model, found.mrr)]
+    for name, mrr in found.mrr_without.items():
+        silent = copy.deepcopy(model)
+        for parameter in silent.experts[name].parameters():
+            parameter.data.zero_()
+        pairs.append((silent, mrr))
+    assert len(pairs) == 4
+    for some, mrr in pairs:
         table = evaluate(some, splits["test"], [splits["val"]])
         for r, value in zip(found.relations, mrr):
             assert value == pytest.approx((1 / table.rank[table.relation == r]).mean())
     for i, r in enumerate(found.relations):
         lifts = mean_lifts(model, splits["test"], r)
         assert {name: values[i] for name, values in found.lifts.items()} == lifts
-        if not found.has_numbers[i]:
-            assert found.mrr[i] == found.mrr_without[i]
-            assert lifts["numerical"] == 0
+        for name, speaks in found.speaks.items():
+            if not speaks[i]:
+                assert found.mrr[i] == found.mrr_without[name][i]
+                assert lifts[name] == 0
+    assert not all(found.speaks["numerical"])
 
 
 def test_contributions_of_chosen_relations(trained):
@@ -393,40 +404,70 @@ def test_contributions_of_chosen_relations(trained):
     found = contributions(model, splits["val"], relations=["spouse", "likes"])
     names = [splits["val"].edge_types[r][1] for r in found.relations]
     assert names == ["likes", "spouse"]
-    assert found.has_numbers == [False, True]
-    numbers = contributions(model, splits["val"], only_numerical=True)
-    assert all(numbers.has_numbers)
+    assert found.speaks["numerical"] == [False, True]
+    numbers = contributions(model, splits["val"], expert="numerical")
+    assert all(numbers.speaks["numerical"])
     assert len(numbers.relations) == 8
 
 
-@pytest.mark.parametrize("experts", ["n", "l", "lr"])
-def test_contributions_without_one_to_leave_out(experts):
+class Popularity(Expert):
+    """An expert of one's own, which has only what it must have."""
+
+    def __init__(self, num_nodes):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(num_nodes))
+
+    def forward(self, head_index, rel_type, tail_index):
+        return self.weight[tail_index]
+
+
+@pytest.mark.parametrize("experts", ["n", "l", "lr", ["r", Popularity(10)]])
+def test_contributions_of_few_and_of_own_experts(experts):
     data = asked_kb()
-    model = KBLRN.from_data(data, experts, 4, threshold=0.3)
+    if isinstance(experts, list):
+        experts = [experts[0], Popularity(data["entity"].num_nodes)]
+    settings = {"n": {"threshold": 0.3}, "l": {"hidden_channels": 4}}
+    model = KBLRN.from_data(data, experts, **settings.get(experts[0], {}))
     found = contributions(model, data)
-    assert found.mrr_without is None
-    assert len(found.lifts) == len(experts)
-    plot_contributions(data, found)
+    assert list(found.lifts) == list(model.experts)
+    assert set(found.mrr_without) == (set(found.lifts) if len(experts) > 1 else set())
+    figure = plot_contributions(data, found)
+    words = [text for text, _ in drawn_texts(figure)]
+    assert [f"without {name}" for name in found.mrr_without] == [
+        word for word in words if word.startswith("without ")
+    ]
+    assert_legible(figure)
+
+
+def test_any_number_of_experts():
+    names = [f"expert_{i}_$" for i in range(9)]
+    values = {name: [0.1 * i, -1.0] for i, name in enumerate(names)}
+    speaks = {name: [True, i % 2 == 0] for i, name in enumerate(names)}
+    found = Contributions([0, 1], [5, 3], speaks, values, [0.5, 0.2], values)
+    figure = plot_contributions(two_relations(), found)
+    words = [text for text, _ in drawn_texts(figure)]
+    assert words.count("no effect") == 4
+    assert {f"{name} expert" for name in names} <= set(words)
+    colours = {(bar.get_facecolor(), bar.get_hatch()) for bar in figure.axes[0].patches}
+    assert len(colours) == len(names)
+    assert_legible(figure)
+
+
+def two_relations():
+    columns = tuple(torch.tensor(c) for c in ([0, 1], [0, 1], [1, 0]))
+    return make_kb(["a", "b"], ["one", "two"], columns)
 
 
 def test_nothing_to_contribute_to():
     data = small_kb(5)
     empty = torch.empty(0, dtype=torch.long)
     model = KBLRN.from_data(data, "l", 4)
-    with pytest.raises(DataError, match="asks about no triples"):
+    with pytest.raises(DataError, match="does not ask about any relation"):
         contributions(model, ask(data, (empty, empty, empty)))
     asked = ask(data, tuple(column[:1] for column in flat_triples(data)))
     unasked = data.edge_types[-1][1]
     with pytest.raises(DataError, match=f"no triple .* '{unasked}'"):
         contributions(model, asked, relations=[unasked])
-
-
-def test_without_numerical_shares_its_weights():
-    model = KBLRN.from_data(small_kb(5), "lrn", 4, threshold=0.3)
-    reduced = without_numerical(model)
-    assert reduced.experts == "lr"
-    assert reduced.latent is model.latent
-    assert model.experts == "lrn"
 
 
 def test_heaviest_rules(trained):
@@ -440,7 +481,7 @@ def test_heaviest_rules(trained):
         zip(everything.head.tolist(), everything.bodies())
     ):
         if head == r:
-            weight_of[body] = model.relational.weight[i].item(), i
+            weight_of[body] = model.experts["relational"].weight[i].item(), i
     assert found.num_rules == len(weight_of)
     heaviest = sorted(weight_of, key=lambda body: -abs(weight_of[body][0]))[:6]
     expected = sorted(heaviest, key=lambda body: -weight_of[body][0])
@@ -500,6 +541,13 @@ def test_histories(runs):
     assert first.best_epoch == best["epoch"]
 
 
+def test_history_of_the_first_validation_set(tmp_path):
+    line = {"epoch": 2, "loss": 1.5, "small": {"mrr": 0.25}, "large": {"mrr": 0.5}}
+    (tmp_path / "log.jsonl").write_text(json.dumps(line) + "\n")
+    (history,) = read_histories([tmp_path])
+    assert (history.loss, history.mrr) == ({2: 1.5}, {2: 0.25})
+
+
 def test_runs_of_one_name_are_told_apart(tmp_path):
     for name in ("a/run", "b/run", "b/other"):
         (tmp_path / name).mkdir(parents=True)
@@ -517,7 +565,7 @@ def test_runs_of_one_name_are_told_apart(tmp_path):
 )
 def test_damaged_logs(text, tmp_path):
     (tmp_path / "log.jsonl").write_text(text + "\n")
-    with pytest.raises(DataError, match=r"log\.jsonl: is no log of a training"):
+    with pytest.raises(DataError, match=r"log\.jsonl: is not the log of a run"):
         read_histories([tmp_path])
 
 
@@ -551,6 +599,118 @@ def test_short_names_differ():
 )
 def test_value_text(attribute, value, text):
     assert value_text(attribute, value) == text
+
+
+# ---------------------------------------------------------------------------
+# Explanations
+# ---------------------------------------------------------------------------
+
+HEAD, TAIL, OSCAR, NOBEL = (
+    Named(i, name, name) for i, name in enumerate(["Ada", "Ben", "Oscar", "Nobel"])
+)
+AWARD, LIKES = Named(0, "award", "award"), Named(1, "likes", "likes")
+
+# The facts of a path, the entities between head and tail, and the arrows.
+CHAINS = [
+    ([(HEAD, LIKES, TAIL)], [], [(LIKES, True)]),
+    ([(TAIL, LIKES, HEAD)], [], [(LIKES, False)]),
+    (
+        [(HEAD, LIKES, TAIL), (TAIL, AWARD, HEAD)],
+        [],
+        [(LIKES, True), (AWARD, False)],
+    ),
+    (
+        [(HEAD, AWARD, OSCAR), (TAIL, AWARD, OSCAR)],
+        [OSCAR],
+        [(AWARD, True), (AWARD, False)],
+    ),
+    (
+        [(HEAD, LIKES, HEAD), (HEAD, LIKES, TAIL)],
+        [HEAD],
+        [(LIKES, True), (LIKES, True)],
+    ),
+    (
+        [(HEAD, LIKES, TAIL), (TAIL, LIKES, TAIL)],
+        [TAIL],
+        [(LIKES, True), (LIKES, True)],
+    ),
+    (
+        [(HEAD, AWARD, OSCAR), (NOBEL, LIKES, OSCAR), (NOBEL, LIKES, TAIL)],
+        [OSCAR, NOBEL],
+        [(AWARD, True), (LIKES, False), (LIKES, True)],
+    ),
+    # Those that do not reach one of the ends, or both.
+    ([(HEAD, AWARD, OSCAR)], [OSCAR], [(AWARD, True), None]),
+    ([(TAIL, AWARD, OSCAR)], [OSCAR], [None, (AWARD, False)]),
+    ([(OSCAR, LIKES, NOBEL)], [OSCAR, NOBEL], [None, (LIKES, True), None]),
+    (
+        [(HEAD, AWARD, OSCAR), (TAIL, AWARD, NOBEL)],
+        [OSCAR, NOBEL],
+        [(AWARD, True), None, (AWARD, False)],
+    ),
+]
+
+
+@pytest.mark.parametrize(("facts", "middles", "steps"), CHAINS)
+def test_chain(facts, middles, steps):
+    path = [NamedFact(*fact) for fact in facts]
+    assert Chain.of(path, HEAD, TAIL) == Chain(tuple(middles), tuple(steps))
+
+
+def make_reasons(**parts):
+    one = Standing(0.5, 1, {name: 2.0 for name in parts}, 99)
+    parts = {name: tuple(several) for name, several in parts.items()}
+    return Reasons(HEAD, LIKES, TAIL, False, parts, one, one)
+
+
+def of_path(value, *facts, num_paths=1):
+    path = tuple(NamedFact(*fact) for fact in facts)
+    return Reason(value, ("some path",), (), (path,), num_paths)
+
+
+def test_paths_of_any_expert_are_drawn():
+    awards = of_path(-3.0, (HEAD, AWARD, OSCAR), num_paths=4)
+    direct = of_path(1.0, (HEAD, LIKES, TAIL))
+    number = Reason(0.25, (Named(0, "birth_year", "b"),), ("1910 − 1962 = −52",))
+    reasons = make_reasons(
+        first=[direct],
+        second=[Reason(5.0, ("weight of evidence",), ("a note",)), awards],
+        third=[number],
+        fourth=[Reason(2.0, ("Popularity",))],
+        popularity=[Reason(1.5, ("Popularity",))],
+        fifth=[Reason(0.0, ("nothing holds",))],
+    )
+    figure = plot_explanation(reasons)
+    words = [text for text, _ in drawn_texts(figure)]
+    # The strongest path is the first one, whichever expert it is of.
+    bars = {"second": "path 1", "first": "path 2", "third": "birth year"}
+    for expert, bar in bars.items():
+        assert words.index(expert) < words.index(bar)
+    for text in ("Oscar\nand 3 more", "weight of evidence", "a note", "nothing holds"):
+        assert text in words
+    assert {"1910 − 1962 = −52", "fourth (Popularity)", "popularity", "fifth"} <= set(
+        words
+    )
+    arrows = [text for text in figure.axes[0].texts if hasattr(text, "arrow_patch")]
+    assert len(arrows) == 2  # none from the award to the tail
+    assert_legible(figure)
+
+
+def test_every_chain_is_legible():
+    paths = [of_path(9.0 - i, *facts) for i, (facts, *_) in enumerate(CHAINS)]
+    figure = plot_explanation(make_reasons(one=paths), max_parts=len(paths))
+    assert_legible(figure)
+    cut = plot_explanation(make_reasons(one=paths, two=paths[:1]), max_parts=2)
+    words = [text for text, _ in drawn_texts(cut)]
+    assert "9 more" in words
+    total = sum(9.0 - i for i in range(1, len(CHAINS)))
+    assert f"and {len(CHAINS) - 1} more, together +{total:.3f}" in words
+    assert any(
+        "no part" in text
+        for text, _ in drawn_texts(
+            plot_explanation(make_reasons(one=[Reason(1.0, ("Popularity",))]))
+        )
+    )
 
 
 # ---------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
-from kblrn_pyg.data import ask, make_kb
+from kblrn_pyg.data import ask, flat_triples, make_kb
 from kblrn_pyg.training import Run, fit, load_checkpoint, seed_all, set_threads
 
 NUM_NODES, NUM_RELATIONS, NUM_BATCHES = 20, 3, 6
@@ -73,6 +73,13 @@ def small_kb():
     names = [f"e{i}" for i in range(NUM_NODES)]
     train = make_kb(names, ["r", "s", "t"], triples(90))
     return train, ask(train, triples(10))
+
+
+def two_sets():
+    """Two validation sets, one of them a part of the other."""
+    train, val = small_kb()
+    triples = (column[:4] for column in flat_triples(val, "edge_label_index"))
+    return {"all": val, "some": ask(train, tuple(triples))}
 
 
 def train_fake(folder=None, **changes):

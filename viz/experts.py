@@ -3,13 +3,8 @@
 import sys
 
 from kblrn_pyg.data import DataError
-from kblrn_pyg.plotting import (
-    FigureParser,
-    contributions,
-    plot_contributions,
-    positive,
-    show_or_save,
-)
+from kblrn_pyg.explain import contributions
+from kblrn_pyg.plotting import FigureParser, plot_contributions, positive, show_or_save
 from kblrn_pyg.runs import load_run, other_answers
 
 
@@ -21,17 +16,17 @@ def main() -> None:
         "--relation", action="append", help="only this relation (repeatable)"
     )
     parser.add_argument(
-        "--top", type=positive, default=12, help="how many relations (default: 12)"
+        "--top",
+        type=positive,
+        default=12,
+        help="at most how many relations (default: 12)",
     )
     parser.add_argument(
-        "--numerical",
-        action="store_true",
-        help="only relations with numerical features",
+        "--expert", metavar="NAME", help="only relations that this expert speaks of"
     )
     options = parser.parse()
     with parser.mistakes():
-        progress = sys.stderr.isatty()
-        model, splits, _ = load_run(options.run, options.root, progress)
+        model, splits, _ = load_run(options.run, options.root, options.dataset)
         if options.split not in splits:
             raise DataError(
                 f"unknown split {options.split!r}, expected one of {', '.join(splits)}"
@@ -42,8 +37,8 @@ def main() -> None:
             other_answers(splits, options.split),
             options.relation,
             options.top,
-            options.numerical,
-            progress,
+            options.expert,
+            progress=sys.stderr.isatty(),
         )
         show_or_save(plot_contributions(splits["train"], found), options.out)
     if options.out:

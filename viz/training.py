@@ -1,11 +1,7 @@
 """Loss and validation of one run or several by epoch."""
 
-from kblrn_pyg.plotting import (
-    FigureParser,
-    plot_training,
-    read_histories,
-    show_or_save,
-)
+from kblrn_pyg.plotting import FigureParser, plot_training, show_or_save
+from kblrn_pyg.training.history import read_histories
 
 
 def main() -> None:

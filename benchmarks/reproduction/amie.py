@@ -1,4 +1,4 @@
-"""Which rules AMIE may lose, and so the paper may lack."""
+"""The rules that AMIE may lose, which the paper may therefore lack."""
 
 import numpy as np
 from torch_geometric.data import HeteroData
@@ -15,7 +15,7 @@ def lost_by_amie(data: HeteroData, rules: RuleSet) -> np.ndarray:
     :obj:`a(x, y) => r(x, y)` if both have the same support, and drops one of
     them, whichever comes second. What would have grown from it is lost,
     unless it grows from its other atom, :obj:`b(z, y) => r(x, y)`. A relation
-    that implies itself is never made, so that it is taken for nothing.
+    that implies itself is never made, so that nothing is merged with it.
 
     Args:
         data (HeteroData): The training triples.

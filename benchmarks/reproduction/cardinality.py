@@ -1,4 +1,4 @@
-"""Queries that one entity completes, and queries that many do."""
+"""Queries with one answer, and queries with many."""
 
 from collections.abc import Iterable
 
@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data import flat_triples
+from kblrn_pyg.data.queries import SIDES
 from kblrn_pyg.evaluation import RankTable
-from kblrn_pyg.evaluation.ranks import SIDES
 
-# The bound of Bordes et al. (2013), whom the paper follows here.
+# The bound of Bordes et al. (2013), which the paper uses.
 _FEWER_THAN = 1.5
 
 
@@ -39,5 +39,5 @@ def asks_for_one(
             np.bincount(column, minlength=len(table.relations))
             for column in (rel, asked)
         )
-        has_one[SIDES[side]] = num_answers < _FEWER_THAN * num_queries
+        has_one[SIDES.index(side)] = num_answers < _FEWER_THAN * num_queries
     return has_one[table.side, table.relation]

@@ -20,7 +20,7 @@ class Cell(NamedTuple):
     Args:
         mean (float): The mean over seeds.
         deviation (float, optional): The standard deviation, if there are several.
-        num_seeds (int): How many there are.
+        num_seeds (int): The number of seeds.
         mark (str): A star if negatives were drawn once for a batch.
     """
 
@@ -76,7 +76,7 @@ def chosen(records: list[Record], dataset: str, row: Row, recipe: str) -> list[R
 def mean_of(
     records: list[Record], pick: Callable[[Record], float | None]
 ) -> Cell | None:
-    r"""Returns the mean of a figure, or :obj:`None` if nobody has it.
+    r"""Returns the mean of a figure, or :obj:`None` if no record has it.
 
     Args:
         records (list): The records, one for each seed.

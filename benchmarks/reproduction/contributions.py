@@ -1,4 +1,4 @@
-"""Which relational features contribute to the answers."""
+"""The relational features that contribute most to the answers."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from kblrn_pyg import KBLRN
 from kblrn_pyg.evaluation import RankTable
+from kblrn_pyg.nn import RelationalExpert
 from kblrn_pyg.rules import body_text
 
 
@@ -17,16 +18,18 @@ def heaviest_rules(
     A rule adds its weight to the score of every triple that its body holds for.
 
     Args:
-        model (KBLRN): The model.
+        model (KBLRN): The model, with a relational expert.
         table (RankTable): The triples, each from both sides.
-        number (int, optional): How many rules. (default: :obj:`40`)
+        number (int, optional): The maximum number of rules.
+            (default: :obj:`40`)
     """
-    assert model.relational is not None
-    features = model.relational.features
+    experts = model.experts.values()
+    expert = next(one for one in experts if isinstance(one, RelationalExpert))
+    features = expert.features
     once = table.side == table.side[0] if len(table) else slice(0)
     found = features.pairs(table.head[once], table.relation[once], table.tail[once])
     times = np.bincount(found.rule, minlength=len(features.rules))
-    weight = model.relational.weight.detach().cpu().double().numpy()
+    weight = expert.weight.detach().cpu().double().numpy()
     order = np.argsort(-times * weight, kind="stable")[:number]
     return [
         {

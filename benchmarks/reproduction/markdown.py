@@ -1,4 +1,4 @@
-"""Tables as people read them."""
+"""Figures and tables as Markdown."""
 
 from collections.abc import Sequence
 

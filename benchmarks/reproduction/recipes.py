@@ -1,4 +1,4 @@
-"""Two ways to train: as the paper says, and with what the field has learned since."""
+"""Two ways to train: that of the paper, and a modern one."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,8 +10,9 @@ class Schedule:
 
     Args:
         training (dict): Arguments of :meth:`fit`, but for epochs.
-        epochs (int): The most epochs.
-        patience (int): How many validations in a row may bring no better MRR.
+        epochs (int): The maximum number of epochs.
+        patience (int): The number of validations in a row that may bring no
+            better MRR.
     """
 
     training: dict[str, Any]
@@ -19,7 +20,7 @@ class Schedule:
     patience: int
 
     def shortened(self) -> "Schedule":
-        """The same in seconds, to see that everything runs."""
+        """The same in seconds, as a test."""
         changes = {"batch_size": 512, "validate_every": 1, "lr": 0.02}
         return Schedule(self.training | changes, min(self.epochs, 2), self.patience)
 
@@ -42,14 +43,14 @@ class Recipe:
             a row names none.
         negatives (str, optional): How negatives are drawn, where a row does not
             say it; see :class:`KBLRN`. (default: :obj:`"triple"`)
-        without_latent (Schedule, optional): That of models that have no
+        without_latent (Schedule, optional): The schedule of models without
             embeddings. (default: :obj:`None`, that of all)
         after_latent (Schedule, optional): If there is one, models with further
-            experts begin with embeddings that have learned alone, and go on by
-            this schedule. (default: :obj:`None`, all experts begin together)
+            experts begin with embeddings that were trained alone, and continue
+            by this schedule. (default: :obj:`None`, all experts begin together)
         rules_apart (bool, optional): Whether rules, and numbers beside them,
-            then have learned without embeddings, too, and are multiplied with
-            these as they are. (default: :obj:`False`)
+            are then trained without embeddings, too, and multiplied with these
+            as they are. (default: :obj:`False`)
         changes (dict, optional): What is different on a data set, by its name.
     """
 
@@ -102,7 +103,7 @@ class Recipe:
         return self.rules_apart and {"l", "r"} <= set(experts)
 
     def shortened(self) -> "Recipe":
-        """The same in seconds, to see that everything runs."""
+        """The same in seconds, as a test."""
         schedules = {
             name: schedule.shortened()
             for name in ("schedule", "without_latent", "after_latent")

@@ -1,4 +1,4 @@
-"""What a training gave, one JSON file for each data set it was judged on."""
+"""Results of trainings: a JSON file for each data set that one is judged on."""
 
 import json
 import os
@@ -14,10 +14,11 @@ import torch
 import torch_geometric
 
 import kblrn_pyg
+from kblrn_pyg.data.whole import write_text
 
 Record = dict[str, Any]
 
-# What older records do not say of their training.
+# Defaults of what older records lack.
 _UNSAID = {"negatives": "triple"}
 
 
@@ -56,19 +57,6 @@ def write_record(path: Path, record: Record) -> None:
     """
     text = json.dumps(_rounded(record), indent=1, ensure_ascii=False, sort_keys=True)
     write_text(path, text + "\n")
-
-
-def write_text(path: Path, text: str) -> None:
-    r"""Writes a file that appears whole or not at all.
-
-    Args:
-        path (Path): The file.
-        text (str): What to write.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.part")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
 
 
 def read_records(results: Path) -> list[Record]:
@@ -112,12 +100,12 @@ def versions() -> dict[str, str]:
 
 
 def machine() -> dict[str, Any]:
-    """Returns what the figures were made on."""
+    """Returns the hardware that the figures were made on."""
     return {"processor": _processor(), "cores": os.cpu_count()}
 
 
 def reset_peak_memory() -> None:
-    """Forgets the peak so far, where the system can."""
+    """Resets the peak, where the system can."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:

@@ -1,10 +1,10 @@
-"""Trains one model, watching several validation sets, and records what it gave."""
+"""Trains one model with several validation sets, and records the results."""
 
 import fcntl
-import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,17 @@ from kblrn_pyg import KBLRN
 from kblrn_pyg.data import numerical_features
 from kblrn_pyg.datasets import load_dataset
 from kblrn_pyg.evaluation import RankTable, Report, evaluate
-from kblrn_pyg.rules import PAPER, RuleSet, mine_rules, read_rules
-from kblrn_pyg.training import EarlyStopping, Run, fit, seed_all, set_threads
+from kblrn_pyg.nn import ModelSettings
+from kblrn_pyg.rules import RuleSet, RuleSettings, find_rules, provided_rules
+from kblrn_pyg.training import (
+    Best,
+    FitResult,
+    Progress,
+    Run,
+    fit,
+    seed_all,
+    set_threads,
+)
 from reproduction.cardinality import asks_for_one
 from reproduction.contributions import heaviest_rules
 from reproduction.job import Job
@@ -29,7 +38,6 @@ from reproduction.records import (
     reset_peak_memory,
     versions,
     write_record,
-    write_text,
 )
 from reproduction.usa_contains import usa_answers, usa_figures
 
@@ -48,9 +56,9 @@ def is_done(job: Job, places: Places) -> bool:
 
 
 def run_job(job: Job, places: Places, progress: bool) -> bool:
-    r"""Trains a model, or goes on with it, and writes its records.
+    r"""Trains a model, or continues its training, and writes its records.
 
-    Returns whether it did; another process may be at it.
+    Returns :obj:`False` if another process is training it.
 
     Args:
         job (Job): The training.
@@ -61,7 +69,7 @@ def run_job(job: Job, places: Places, progress: bool) -> bool:
 
 
 def _train(job: Job, places: Places, progress: bool) -> bool:
-    """Trains a model unless its folder has all of it; tells whether it could."""
+    """Trains a model unless its training is complete; tells whether it could."""
     if not all(_train(one, places, progress) for one in job.beginnings):
         return False
     folder = places.runs / job.name
@@ -74,7 +82,7 @@ def _train(job: Job, places: Places, progress: bool) -> bool:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[bool]:
-    """Two processes may share a campaign, but never a folder."""
+    """Two processes may share a campaign, but not a training."""
     with open(path, "w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -114,129 +122,115 @@ class _Campaign:
         self.model = self._new_model(job)
         for beginning in job.beginnings:
             self._begin_with(beginning)
-        self.stopping = {n: EarlyStopping(job.schedule.patience) for n in job.judged}
-        self.log_path = folder / "validations.jsonl"
-        self.log = self._read_log()
+        self.last_validation = time.perf_counter()
 
     def run(self, progress: bool) -> None:
-        every = self.job.schedule.training["validate_every"]
-        epochs = range(every, self.job.schedule.epochs + 1, every)
-        for epoch in epochs or [0]:  # experts may learn all that they know apart
-            stopped = [name for name, one in self.stopping.items() if one.stopped]
-            self._write_records(stopped)
-            if len(stopped) == len(self.stopping):
-                return
-            if not any(line["epoch"] == epoch for line in self.log):
-                self._learn_until(epoch, progress)
-        self._write_records(self.job.judged)
-
-    def _write_records(self, datasets: Iterable[str]) -> None:
-        """Writes what is missing; training goes on from the checkpoint."""
-        for name in datasets:
-            path = record_path(self.places.results, self.job.name, name)
-            if not path.exists():
-                write_record(path, self._record(name))
-
-    def _learn_until(self, epoch: int, progress: bool) -> None:
-        start = time.perf_counter()
-        fit(
+        schedule = self.job.schedule
+        result = fit(
             self.model,
             self.train,
-            epochs=epoch,
-            seed=self.job.seed,
+            {name: splits["val"] for name, splits in self.splits.items()},
+            {name: [splits["test"]] for name, splits in self.splits.items()},
             run=Run(self.folder),
             progress=progress,
-            **self.job.schedule.training,
+            callbacks=[self._end_validation],
+            epochs=schedule.epochs,
+            patience=schedule.patience,
+            seed=self.job.seed,
+            **schedule.training,
         )
-        line: dict[str, Any] = {"epoch": epoch, "val": {}}
-        for name, stopping in self.stopping.items():
-            if stopping.stopped:
-                continue
-            metrics = self._rank(name, "val").metrics()
-            line["val"][name] = metrics.to_dict()
-            if stopping.update(epoch, metrics.mrr):
-                torch.save(self.model.state_dict(), self._weights_path(name))
-        line["seconds"] = time.perf_counter() - start
-        line["peak_memory_mb"] = peak_memory_mb()
-        self.log.append(line)
-        lines = [json.dumps(line) + "\n" for line in self.log]
-        write_text(self.log_path, "".join(lines))
-        found = ", ".join(f"{n} {m['mrr']:.4f}" for n, m in line["val"].items())
-        took = line["seconds"] / self.job.schedule.training["validate_every"]
+        if schedule.epochs == 0:  # experts may have learned all that they know apart
+            result = self._validated_as_it_is()
+        for name in self.job.judged:
+            path = record_path(self.places.results, self.job.name, name)
+            if not path.exists():
+                write_record(path, self._record(name, result))
+
+    def _end_validation(self, progress: Progress) -> None:
+        """Prints a line, and adds time and memory to the log."""
+        line = progress.line
+        self._add_costs(line)
+        took = line["wall_seconds"] / self.job.schedule.training["validate_every"]
+        minutes = (self.job.schedule.epochs - progress.epoch) * took / 60
+        judged = [name for name in self.job.judged if name in line]
+        found = ", ".join(f"{name} {line[name]['mrr']:.4f}" for name in judged)
         print(
-            f"{self.job.name}: epoch {epoch}, validation MRR {found}; "
-            f"{took:.0f} s an epoch, at most {self._minutes_left(epoch, took):.0f} "
-            "minutes left",
+            f"{self.job.name}: epoch {progress.epoch}, validation MRR {found}; "
+            f"{took:.0f} s an epoch, at most {minutes:.0f} minutes left",
             flush=True,
         )
 
-    def _minutes_left(self, epoch: int, seconds_an_epoch: float) -> float:
-        return (self.job.schedule.epochs - epoch) * seconds_an_epoch / 60
+    def _add_costs(self, line: dict[str, Any]) -> None:
+        now = time.perf_counter()
+        line["wall_seconds"] = now - self.last_validation
+        line["peak_memory_mb"] = peak_memory_mb()
+        self.last_validation = now
 
-    def _read_log(self) -> list[dict[str, Any]]:
-        """What was validated before the process was killed."""
-        if not self.log_path.exists():
-            return []
-        lines = self.log_path.read_text(encoding="utf-8").splitlines()
-        log = [json.loads(line) for line in lines]
-        for line in log:
-            for name, metrics in line["val"].items():
-                self.stopping[name].update(line["epoch"], metrics["mrr"])
-        return log
+    def _validated_as_it_is(self) -> FitResult:
+        """Validates a model that learns nothing any more."""
+        line: dict[str, Any] = {"epoch": 0}
+        for name in self.job.judged:
+            line[name] = self._rank(name, "val").metrics().to_dict()
+        self._add_costs(line)
+        weights = self.model.state_dict()
+        best = {n: Best(0, line[n]["mrr"], False, weights) for n in self.job.judged}
+        return FitResult(best, 0, [line], False)
 
     def _new_model(self, job: Job) -> KBLRN:
+        values = {
+            "hidden_channels": job.hidden_channels,
+            "scorer": [job.scorer],
+            "numerical": job.numerical,
+            "negatives": job.negatives,
+            **job.recipe.model,
+        }
+        # A recipe has settings of all experts; those of none are for any model.
+        used_by = {one.name: one.metadata["expert"] for one in fields(ModelSettings)}
         return KBLRN.from_data(
             self.train,
             job.experts,
-            job.hidden_channels or 1,
-            job.scorer,
-            self.rules,
-            numerical=job.numerical,
-            negatives=job.negatives,
-            **job.recipe.model,
+            rules=self.rules if "r" in job.experts else None,
+            **{
+                key: value
+                for key, value in values.items()
+                if used_by[key] in job.experts
+            },
         )
 
     def _begin_with(self, beginning: Job) -> None:
         """Takes over the experts of a model that has no others."""
-        path = self.places.runs / beginning.name / _weights_name(beginning.dataset)
         other = self._new_model(beginning)
-        other.load_state_dict(torch.load(path, weights_only=True))
+        run = Run(self.places.runs / beginning.name)
+        weights = run.best_weights(other.fingerprint(), beginning.dataset)
+        other.load_state_dict(weights)
         self.model.take_experts(other)
 
     def _rules(self) -> RuleSet:
-        lines = self.train.get("rule_lines")
-        if lines is not None:  # the data set comes with rules of its own
-            path = self.folder / "rules.txt"
-            path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-            names = [relation for _, relation, _ in self.train.edge_types]
-            return read_rules(path, names, "kale", strict=False)[0]
-        wanted = PAPER if self.job.recipe.paper_rules else {"confidences": False}
-        return mine_rules(self.train, **wanted)
+        if "rule_lines" in self.train:  # the data set comes with rules of its own
+            return provided_rules(self.train)
+        preset = "paper" if self.job.recipe.paper_rules else None
+        return find_rules(self.train, RuleSettings(preset=preset))
 
     def _rank(self, dataset: str, split: str) -> RankTable:
         splits = self.splits[dataset]
         other = splits["test" if split == "val" else "val"]
         return evaluate(self.model, splits[split], [other])
 
-    def _weights_path(self, dataset: str) -> Path:
-        return self.folder / _weights_name(dataset)
-
-    def _record(self, dataset: str) -> Record:
-        weights = torch.load(self._weights_path(dataset), weights_only=True)
-        self.model.load_state_dict(weights)
-        best = self.stopping[dataset].best_epoch
-        judged = [line for line in self.log if dataset in line["val"]]
+    def _record(self, dataset: str, result: FitResult) -> Record:
+        best = result.best[dataset]
+        self.model.load_state_dict(best.weights)
+        judged = [line for line in result.history if dataset in line]
         return {
             "job": self.job.described(dataset),
             "versions": versions(),
             "machine": machine() | {"threads": set_threads(None)},
-            "seconds": sum(line["seconds"] for line in judged),
-            "peak_memory_mb": max(line["peak_memory_mb"] or 0 for line in self.log),
+            "seconds": sum(line["wall_seconds"] for line in judged),
+            "peak_memory_mb": max(one["peak_memory_mb"] or 0 for one in result.history),
             "epochs": judged[-1]["epoch"],
-            "best_epoch": best,
-            "stopped_early": self.stopping[dataset].stopped,
+            "best_epoch": best.epoch,
+            "stopped_early": best.stopped_early,
             "num_rules": None if self.rules is None else len(self.rules),
-            "val": next(one["val"][dataset] for one in judged if one["epoch"] == best),
+            "val": next(one[dataset] for one in judged if one["epoch"] == best.epoch),
             **self._test(dataset),
         }
 
@@ -246,7 +240,7 @@ class _Campaign:
         for part in ("test-I", "test-II"):
             if part in self.splits[dataset]:
                 found[part] = self._rank_part(dataset, part)
-        if self.model.relational is not None:
+        if self.rules is not None:
             found["heaviest_rules"] = heaviest_rules(self.model, table)
         if dataset == "FB15k-237":
             splits = self.splits[dataset]
@@ -277,7 +271,3 @@ class _Campaign:
         splits = self.splits[dataset]
         known = [splits["val"], splits["test"]]
         return evaluate(self.model, splits[part], known).metrics().to_dict()
-
-
-def _weights_name(dataset: str) -> str:
-    return f"best_on_{dataset}.pt"

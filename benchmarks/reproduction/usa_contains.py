@@ -69,7 +69,7 @@ from kblrn_pyg.data import Vocabulary
 from kblrn_pyg.datasets import load_dataset
 from kblrn_pyg.datasets.freebase import LABELS
 from kblrn_pyg.datasets.load import default_root
-from kblrn_pyg.evaluation import Scorer, query_auc
+from kblrn_pyg.evaluation import ScoringModel, query_auc
 
 Splits = Mapping[str, HeteroData]
 Pairs = dict[str, list[tuple[str, str]]]
@@ -238,7 +238,7 @@ class Evidence:
 
 
 def usa_figures(
-    model: Scorer, splits: Splits, answers: Iterable[int]
+    model: ScoringModel, splits: Splits, answers: Iterable[int]
 ) -> dict[str, float]:
     r"""Returns how well a model answers (USA, /location/location/contains, ?).
 

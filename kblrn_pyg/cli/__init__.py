@@ -1,1 +1,1 @@
-"""The commands of the shell; nothing else imports this."""
+"""The ``kblrn`` command; nothing else imports this."""

@@ -1,18 +1,19 @@
-"""Find the most probable triples that the data set of a run lacks."""
+"""Find the most probable triples that the knowledge base of a run lacks."""
 
 import argparse
 
+from kblrn_pyg.cli.options import add_run, shows_progress
 from kblrn_pyg.cli.predict import (
     add_output_arguments,
     check_output_options,
     write_predictions,
 )
-from kblrn_pyg.cli.runs import load_run, other_answers, shows_progress
 from kblrn_pyg.predict import complete
+from kblrn_pyg.runs import load_model
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", help="the folder that 'kblrn train' wrote")
+    add_run(parser)
     parser.add_argument(
         "--relation", action="append", help="only of this relation (repeatable)"
     )
@@ -21,12 +22,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     check_output_options(options)
-    model, splits, _ = load_run(options.run)
-    found = complete(
-        model,
-        options.k,
-        options.relation,
-        other_answers(splits, "train"),
-        shows_progress(),
-    )
+    model = load_model(options.run)
+    found = complete(model, options.k, options.relation, progress=shows_progress())
     write_predictions(found, options)

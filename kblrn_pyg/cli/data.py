@@ -1,14 +1,15 @@
-"""List the data sets, or print the statistics of one of them."""
+"""List the data sets, or print the statistics of one."""
 
 import argparse
+from dataclasses import astuple
 
 import torch
 from torch_geometric.data import HeteroData
 
-from kblrn_pyg.cli.table import format_table
 from kblrn_pyg.data import Vocabulary, kb_statistics, numerical_features
 from kblrn_pyg.datasets import DATASETS, load_dataset
 from kblrn_pyg.datasets.load import default_root
+from kblrn_pyg.table import format_table
 
 _MAX_RELATIONS = 12
 
@@ -32,19 +33,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _list_datasets() -> str:
-    rows = []
-    for name, dataset in DATASETS.items():
-        counts = dataset.counts
-        rows.append(
-            [
-                name,
-                counts.entities,
-                counts.relations,
-                counts.train,
-                counts.val,
-                counts.test,
-            ]
-        )
+    rows = [[name, *astuple(dataset.counts)] for name, dataset in DATASETS.items()]
     header = ["data set", "entities", "relations", "train", "valid", "test"]
     return format_table(header, rows)
 

@@ -4,11 +4,11 @@ import argparse
 
 import torch
 
-from kblrn_pyg.cli.table import format_table
 from kblrn_pyg.datasets import load_dataset
 from kblrn_pyg.evaluation import evaluate
 from kblrn_pyg.nn import KBLRN
 from kblrn_pyg.rules import mine_rules
+from kblrn_pyg.table import format_table
 from kblrn_pyg.training import fit
 
 _INSTANCES = {
@@ -20,7 +20,9 @@ _INSTANCES = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--epochs", type=int, default=10, help="epochs of each model")
+    parser.add_argument(
+        "--epochs", type=int, default=10, help="epochs of each model (default: 10)"
+    )
     parser.add_argument("--seed", type=int, default=0, help="the seed (default: 0)")
 
 

@@ -3,31 +3,32 @@
 import argparse
 import json
 
-from kblrn_pyg.cli.runs import load_run, other_answers, shows_progress
-from kblrn_pyg.cli.table import format_table
+from kblrn_pyg.cli.options import add_run, shows_progress
 from kblrn_pyg.cli.train import FIGURES, figure_title
 from kblrn_pyg.data import DataError
-from kblrn_pyg.data.whole import whole_file
+from kblrn_pyg.data.whole import write_text
 from kblrn_pyg.evaluation import Metrics, RankTable, Report, evaluate
+from kblrn_pyg.runs import load_run, other_answers
+from kblrn_pyg.table import format_table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", help="the folder that 'kblrn train' wrote")
+    add_run(parser, needs_splits=True)
     parser.add_argument("--split", default="test", help="(default: test)")
     parser.add_argument(
         "--relation", action="append", help="rank only this relation (repeatable)"
     )
     parser.add_argument(
-        "--per-relation", action="store_true", help="tell the figures of each relation"
+        "--per-relation", action="store_true", help="print the metrics of each relation"
     )
-    parser.add_argument("--json", metavar="FILE", help="write all figures to a file")
+    parser.add_argument("--json", metavar="FILE", help="write all metrics to a file")
     parser.add_argument(
         "--markdown", action="store_true", help="print tables as Markdown"
     )
 
 
 def run(options: argparse.Namespace) -> None:
-    model, splits, _ = load_run(options.run)
+    model, splits, _ = load_run(options.run, dataset=options.dataset)
     if options.split not in splits:
         raise DataError(
             f"unknown split {options.split!r}, expected one of {', '.join(splits)}"
@@ -47,8 +48,7 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         content = Report.of(table).to_json()
         text = json.dumps(content, indent=2, ensure_ascii=False)
-        with whole_file(options.json, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
+        write_text(options.json, text + "\n")
 
 
 def _text(table: RankTable, per_relation: bool) -> str:

@@ -1,15 +1,16 @@
-"""Tell why the model of a run scores a triple as it does."""
+"""Explain the score that the model of a run gives to a triple."""
 
 import argparse
 import json
-from pathlib import Path
 
-from kblrn_pyg.cli.runs import load_run, other_answers
+from kblrn_pyg.cli.options import add_run
 from kblrn_pyg.data import DataError
+from kblrn_pyg.data.whole import write_text
+from kblrn_pyg.runs import load_model
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", help="the folder that 'kblrn train' wrote")
+    add_run(parser)
     parser.add_argument("head", help="the head, by name or identifier")
     parser.add_argument("relation", help="the relation, by name or its end")
     parser.add_argument("tail", help="the tail, by name or identifier")
@@ -22,20 +23,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=5,
         metavar="N",
-        help="how many of the entities in the middle of a body are named (default: 5)",
+        help="the maximum number of paths named for each reason (default: 5)",
     )
 
 
 def run(options: argparse.Namespace) -> None:
     if options.max_middles < 0:
-        raise DataError(f"--max-middles must not be negative ({options.max_middles})")
-    model, splits, _ = load_run(options.run)
+        raise DataError(
+            f"--max-middles must not be negative (got {options.max_middles})"
+        )
+    model = load_model(options.run)
     reasons = model.explain(
-        options.head,
-        options.relation,
-        options.tail,
-        max_middles=options.max_middles,
-        known=other_answers(splits, "train"),
+        options.head, options.relation, options.tail, max_middles=options.max_middles
     )
     if options.format == "json":
         text = json.dumps(reasons.to_json(), indent=2, ensure_ascii=False)
@@ -44,6 +43,5 @@ def run(options: argparse.Namespace) -> None:
     if options.out is None:
         print(text)
         return
-    Path(options.out).parent.mkdir(parents=True, exist_ok=True)
-    Path(options.out).write_text(text + "\n", encoding="utf-8")
+    write_text(options.out, text + "\n")
     print(f"saved {options.out}")

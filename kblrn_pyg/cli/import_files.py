@@ -2,10 +2,10 @@
 
 import argparse
 
-from kblrn_pyg.cli.table import format_table
 from kblrn_pyg.data import DataError, read_kb
 from kblrn_pyg.datasets import write_local_kb
 from kblrn_pyg.datasets.load import known_name
+from kblrn_pyg.table import format_table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,8 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--holdout",
         type=float,
         metavar="FRACTION",
-        help="without --valid and --test: the part of the training triples that each "
-        "of them gets, for example 0.05",
+        help="without --valid and --test: the fraction of the training triples that "
+        "each of them gets, for example 0.05",
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of --holdout")
     parser.add_argument("--numerical", help="numbers: entity, attribute, value")
@@ -26,14 +26,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--min-entities",
         type=int,
         default=5,
-        help="keep an attribute if so many entities have a value (default: 5)",
+        help="the least number of entities that must have a value of an attribute "
+        "to keep it (default: 5)",
     )
     parser.add_argument(
         "--strict",
         action="store_true",
         help="refuse two values for one entity and attribute instead of averaging",
     )
-    parser.add_argument("--out", required=True, help="the directory to make")
+    parser.add_argument(
+        "--header",
+        action=argparse.BooleanOptionalAction,
+        help="whether the first row of each file is a header (default: if it consists "
+        "of well-known names such as head, relation, tail)",
+    )
+    parser.add_argument(
+        "--columns",
+        type=_three_names,
+        metavar="HEAD,RELATION,TAIL",
+        help="the columns to read, by their names in the header of the triples",
+    )
+    parser.add_argument(
+        "--numerical-columns",
+        type=_three_names,
+        metavar="ENTITY,ATTRIBUTE,VALUE",
+        help="the columns to read, by their names in the header of the numbers",
+    )
+    parser.add_argument("--out", required=True, help="the directory to create")
+
+
+def _three_names(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    if len(set(names)) != 3 or not all(names):
+        raise argparse.ArgumentTypeError(f"expected three names, got {text!r}")
+    return names
 
 
 def run(options: argparse.Namespace) -> None:
@@ -56,6 +82,9 @@ def run(options: argparse.Namespace) -> None:
         holdout=options.holdout,
         seed=options.seed,
         strict=options.strict,
+        header=options.header,
+        columns=options.columns,
+        numerical_columns=options.numerical_columns,
         progress=True,
     )
     write_local_kb(options.out, kbs, report)

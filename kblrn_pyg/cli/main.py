@@ -5,15 +5,17 @@ import importlib
 import logging
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NoReturn
 
 from kblrn_pyg import __version__
 
 logger = logging.getLogger(__name__)
 
-# The module of each command is imported only when the command runs, because
-# torch takes seconds and nobody wants to wait for a help text.
+# The module of a command is imported only when the command runs: importing torch
+# takes seconds, which a help text should not.
 COMMANDS = {
     "data": ("list the data sets, or describe one", "kblrn_pyg.cli.data"),
     "demo": ("see what each expert adds, in a minute", "kblrn_pyg.cli.demo"),
@@ -21,7 +23,7 @@ COMMANDS = {
     "evaluate": ("evaluate a trained model", "kblrn_pyg.cli.evaluate"),
     "predict": ("answer a query", "kblrn_pyg.cli.predict"),
     "complete": ("find what a knowledge base lacks", "kblrn_pyg.cli.complete"),
-    "explain": ("tell why a triple scores as it does", "kblrn_pyg.cli.explain"),
+    "explain": ("explain the score of a triple", "kblrn_pyg.cli.explain"),
     "report": ("write a page about a trained model", "kblrn_pyg.cli.report"),
     "mine": ("find the path rules of a data set", "kblrn_pyg.cli.mine"),
     "import": ("turn your own files into a data set", "kblrn_pyg.cli.import_files"),
@@ -29,7 +31,7 @@ COMMANDS = {
 
 
 class _Parser(argparse.ArgumentParser):
-    """Tells mistakes in one line."""
+    """Reports errors in one line."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}, see '{self.prog} --help'\n")
@@ -39,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     r"""Runs a command and returns its exit code.
 
     Args:
-        arguments (sequence, optional): The words behind :obj:`kblrn`.
+        arguments (sequence, optional): The arguments of :obj:`kblrn`.
             (default: :obj:`None`, those of the process)
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
@@ -47,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="kblrn",
         description="Complete knowledge bases with latent, relational and numerical "
         "features.",
-        epilog="'kblrn COMMAND --help' tells what a command takes.",
+        epilog="'kblrn COMMAND --help' lists the options of a command.",
     )
     parser.add_argument("--version", action="version", version=f"kblrn {__version__}")
     parser.add_argument(
@@ -68,8 +70,9 @@ def _run(command: str, arguments: list[str]) -> int:
 
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     try:
-        module.run(options)
-        sys.stdout.flush()  # here, where someone is told if it fails
+        with _one_line_warnings(f"kblrn {command}"):
+            module.run(options)
+        sys.stdout.flush()  # here, where a failure is still reported
     except BrokenPipeError:
         return _leave_quietly()
     except (ValueError, OSError, ImportError) as error:
@@ -82,8 +85,20 @@ def _run(command: str, arguments: list[str]) -> int:
     return 0
 
 
+@contextmanager
+def _one_line_warnings(prefix: str) -> Iterator[None]:
+    """Prints warnings without the line of code that they come from."""
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        print(f"{prefix}: warning: {message}".split("\n")[0], file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
 def _leave_quietly() -> int:
     """Ends as ``kblrn ... | head`` should, whose reader has seen enough."""
     # What is still in the buffer would fail once more when Python exits.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 141  # what a shell says of those that the closed pipe ended
+    return 141  # the exit code of a shell for a closed pipe

@@ -1,24 +1,25 @@
 """Mine the path rules of a data set and show the best of them."""
 
 import argparse
+import inspect
 from pathlib import Path
 from typing import Any
 
-from kblrn_pyg.cli.table import format_table
 from kblrn_pyg.data import DataError, Vocabulary
 from kblrn_pyg.datasets import DATASETS, load_dataset
 from kblrn_pyg.rules import PAPER, RuleSet, body_text, mine_rules, write_rules
+from kblrn_pyg.table import format_table
 
-# Arguments of 'mine_rules' that are options here.
-_SETTINGS = (
-    "max_hops",
-    "min_head_coverage",
-    "min_support",
-    "min_confidence",
-    "min_pca_confidence",
-    "max_rules_per_relation",
-    "parallel",
-)
+# The arguments of 'mine_rules' that are options here.
+_OPTIONS = {
+    "max_hops": "the largest number of steps of a path",
+    "min_head_coverage": "the least fraction of a relation's facts that a rule covers",
+    "min_support": "the least number of facts that a rule covers",
+    "min_confidence": "the least fraction of a body's pairs that are facts",
+    "min_pca_confidence": "the same, of the pairs whose head has known tails",
+    "max_rules_per_relation": "keep at most this many, those with the largest support",
+    "parallel": "mine bodies a(h, t) ∧ b(h, t), too",
+}
 
 _FORMATS = {".tsv": "amie", ".txt": "anyburl", ".kale": "kale"}
 
@@ -34,52 +35,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=["paper"],
         help="the rules that the paper used as features: "
         + ", ".join(f"{key} {value}" for key, value in PAPER.items())
-        + "; other options beat it",
+        + "; other options take precedence",
     )
-    parser.add_argument(
-        "--max-hops", type=int, choices=[1, 2], help="the longest path (default: 2)"
-    )
-    _add_least(parser, "head_coverage", float, 0.01, "the part of facts it explains")
-    _add_least(parser, "support", int, 1, "the number of facts it explains")
-    _add_least(parser, "confidence", float, 0.0, "the part of its pairs that are facts")
-    _add_least(
-        parser,
-        "pca_confidence",
-        float,
-        0.0,
-        "the same, of pairs whose head has known tails",
-    )
-    parser.add_argument(
-        "--max-rules-per-relation",
-        type=int,
-        help="keep those with the most support (default: all)",
-    )
-    parser.add_argument(
-        "--parallel",
-        action="store_true",
-        default=None,
-        help="look for a(h, t) ∧ b(h, t), too",
-    )
+    known = inspect.signature(mine_rules).parameters
+    for name, text in _OPTIONS.items():
+        _add_option(parser, name, text, known[name].default)
     parser.add_argument("--relation", help="show the rules of one relation")
     parser.add_argument(
-        "--top", type=int, default=20, help="how many to show (default: %(default)s)"
+        "--top",
+        type=int,
+        default=20,
+        help="the number of rules to show (default: %(default)s)",
     )
     parser.add_argument(
         "--out",
-        help="the file to write: .tsv as AMIE, .txt as AnyBURL, .kale as KALE write "
-        "rules, .pt for RuleSet.load",
+        help="the file to write: .tsv in the format of AMIE, .txt of AnyBURL, .kale "
+        "of KALE, .pt for RuleSet.load",
     )
 
 
-def _add_least(
-    parser: argparse.ArgumentParser, name: str, kind: type, least: float, text: str
+def _add_option(
+    parser: argparse.ArgumentParser, name: str, text: str, default: Any
 ) -> None:
-    """Adds a lower bound of what a rule needs."""
-    parser.add_argument(
-        f"--min-{name.replace('_', '-')}",
-        type=kind,
-        help=f"the least {name.replace('_', ' ')} of a rule: {text} (default: {least})",
-    )
+    """Adds an option that is None unless given, so that a preset can set it."""
+    flag = f"--{name.replace('_', '-')}"
+    if default is False:
+        parser.add_argument(flag, action="store_true", default=None, help=text)
+        return
+    kind, shown = (int, "all") if default is None else (type(default), default)
+    parser.add_argument(flag, type=kind, help=f"{text} (default: {shown})")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -89,7 +73,7 @@ def run(options: argparse.Namespace) -> None:
     data = load_dataset(options.dataset, options.root)["train"]
     names = Vocabulary.of(data).relations
     relation = names.resolve(options.relation) if options.relation else None
-    given = {name: getattr(options, name) for name in _SETTINGS}
+    given = {name: getattr(options, name) for name in _OPTIONS}
     settings: dict[str, Any] = PAPER if options.preset == "paper" else {}
     settings = settings | {k: value for k, value in given.items() if value is not None}
     rules = mine_rules(data, **settings, progress=True)
@@ -116,7 +100,8 @@ def _summary(rules: RuleSet) -> str:
 
 
 def _best(rules: RuleSet, number: int) -> str:
-    # Rules of a handful of facts are sure but useless: rank by both.
+    # Over all relations, unlike 'RuleSet.sort'. Rules of a handful of facts are
+    # sure but useless: rank by both.
     worth = rules.head_coverage * rules.pca_confidence
     rows = [
         [

@@ -1,19 +1,21 @@
-"""Answer a query with the model of a run: the side that is '?' is asked for."""
+"""Answer a query with the model of a run; '?' stands for what is asked for."""
 
 import argparse
 import json
 from pathlib import Path
 
-from kblrn_pyg.cli.runs import load_run, other_answers
+from kblrn_pyg.cli.options import add_run
 from kblrn_pyg.data import DataError
+from kblrn_pyg.data.whole import write_text
 from kblrn_pyg.predict import Predictions, predict_heads, predict_tails
+from kblrn_pyg.runs import load_model
 
 ASKED = "?"
 _ENDINGS = {".csv": "csv", ".json": "json"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", help="the folder that 'kblrn train' wrote")
+    add_run(parser)
     parser.add_argument("head", help="the head, by name or identifier, or '?'")
     parser.add_argument("relation", help="the relation, by name or its end")
     parser.add_argument("tail", help="the tail, by name or identifier, or '?'")
@@ -21,24 +23,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--novel",
         action="store_true",
-        help="leave out what the data set knows, its other splits included",
+        help="leave out known facts, those of validation and test included",
     )
 
 
 def add_output_arguments(parser: argparse.ArgumentParser, k: int) -> None:
-    r"""Adds what 'predict' and 'complete' share.
+    r"""Adds the options that 'predict' and 'complete' share.
 
     Args:
         parser (argparse.ArgumentParser): The parser.
-        k (int): How many predictions there are by default.
+        k (int): The default number of predictions.
     """
     parser.add_argument(
-        "--k", type=int, default=k, help=f"how many predictions (default: {k})"
+        "--k", type=int, default=k, help=f"the number of predictions (default: {k})"
     )
     parser.add_argument(
         "--format",
         choices=("table", "csv", "json"),
-        help="(default: what the ending of '--out' says, else table)",
+        help="(default: by the ending of '--out', else table)",
     )
     parser.add_argument("--out", metavar="FILE", help="write them to a file")
 
@@ -50,12 +52,8 @@ def run(options: argparse.Namespace) -> None:
             f"{options.tail!r})"
         )
     check_output_options(options)
-    model, splits, _ = load_run(options.run)
-    shared = {
-        "k": options.k,
-        "novel": options.novel,
-        "known": other_answers(splits, "train"),
-    }
+    model = load_model(options.run)
+    shared = {"k": options.k, "novel": options.novel}
     if options.head == ASKED:
         found = predict_heads(model, options.relation, options.tail, **shared)
     else:
@@ -87,8 +85,7 @@ def write_predictions(found: Predictions, options: argparse.Namespace) -> None:
     if options.out is None:
         print(text, end="")
         return
-    Path(options.out).parent.mkdir(parents=True, exist_ok=True)
-    Path(options.out).write_text(text, encoding="utf-8")
+    write_text(options.out, text)
     print(f"saved {options.out}")
 
 

@@ -1,16 +1,20 @@
 """Write a page about the model of a run that opens in any browser."""
 
 import argparse
+import sys
 from pathlib import Path
 
-from kblrn_pyg.cli.runs import load_run, shows_progress
 from kblrn_pyg.data import DataError
+from kblrn_pyg.data.whole import write_text
 from kblrn_pyg.report import report_page
-from kblrn_pyg.training.checkpoint import write_whole
+from kblrn_pyg.runs import load_run
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", help="the folder that 'kblrn train' wrote")
+    parser.add_argument(
+        "--dataset", help="the data set, if the run does not say which, or it moved"
+    )
     parser.add_argument(
         "--out", metavar="FILE", help="the page (default: report.html in the folder)"
     )
@@ -19,15 +23,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=6,
         metavar="N",
-        help="how many test queries are shown with their answers (default: 6)",
+        help="the number of test queries to show with their answers (default: 6)",
     )
     parser.add_argument(
         "--max-relations",
         type=int,
         default=6,
         metavar="N",
-        help="of how many relations rules and numerical differences are shown, those "
-        "with the most test triples (default: 6)",
+        help="at most how many relations, those with the most test triples, to show "
+        "rules and numerical differences of (default: 6)",
     )
     parser.add_argument(
         "--seed", type=int, default=0, help="the seed of the choice of test queries"
@@ -36,25 +40,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     for name in ("examples", "max_relations", "seed"):
-        if getattr(options, name) < 0:
+        if (value := getattr(options, name)) < 0:
             option = f"--{name.replace('_', '-')}"
-            raise DataError(
-                f"{option} must not be negative (got {getattr(options, name)})"
-            )
+            raise DataError(f"{option} must not be negative (got {value})")
     out = Path(options.out or Path(options.run) / "report.html")
     if out.is_dir():
         raise DataError("is a directory, expected a file", out)
-    model, splits, settings = load_run(options.run)
-    out.parent.mkdir(parents=True, exist_ok=True)
+    model, splits, settings = load_run(options.run, dataset=options.dataset)
     page = report_page(
         options.run,
         model,
         splits,
-        settings,
+        settings | ({"dataset": options.dataset} if options.dataset else {}),
         num_examples=options.examples,
         max_relations=options.max_relations,
         seed=options.seed,
-        progress=shows_progress(),
+        progress=sys.stderr.isatty(),
     )
-    write_whole(out, page.encode())
+    write_text(out, page)
     print(f"saved {out}")

@@ -3,25 +3,48 @@
 import argparse
 import shlex
 import sys
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from kblrn_pyg.cli.runs import (
-    continued_settings,
-    load_run,
-    new_settings,
+from torch_geometric.data import HeteroData
+
+from kblrn_pyg.cli.options import (
+    add_settings,
+    option_name,
+    settings_from,
     shows_progress,
 )
-from kblrn_pyg.cli.table import format_table
 from kblrn_pyg.data import DataError
 from kblrn_pyg.datasets import DATASETS, load_dataset
+from kblrn_pyg.datasets.load import known_name
 from kblrn_pyg.evaluation import evaluate
-from kblrn_pyg.nn import INSTANCES, KBLRN, SCORERS
-from kblrn_pyg.runs import GROUPS, Settings, Splits, build_model, other_answers
-from kblrn_pyg.training import FitResult, Run, fit, set_threads
+from kblrn_pyg.nn import KBLRN, ModelSettings
+from kblrn_pyg.rules import RuleSettings, find_rules
+from kblrn_pyg.runs import Settings, Splits, load_model, other_answers
+from kblrn_pyg.settings import changed, setting
+from kblrn_pyg.table import format_table
+from kblrn_pyg.training import FitResult, FitSettings, Run, fit, seed_all, set_threads
 
 FIGURES = ("mrr", "mr", "hits@1", "hits@3", "hits@10")
-_DEFAULTS = {name: value for group in GROUPS.values() for name, value in group.items()}
+
+
+@dataclass(frozen=True)
+class StartSettings:
+    """What a training starts from."""
+
+    begin_with: str | None = setting(None, "a run whose experts to begin with")
+
+
+# What can be set, by its group in settings.json.
+GROUPS: dict[str, Any] = {
+    "model": ModelSettings,
+    "rules": RuleSettings,
+    "start": StartSettings,
+    "training": FitSettings,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,87 +61,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="continue a run; its settings need not be given again",
     )
-    parser.add_argument("--threads", type=_positive, help="how many threads to use")
+    parser.add_argument("--threads", type=int, help="the number of threads")
     parser.add_argument(
         "--tensorboard", action="store_true", help="log for TensorBoard, too"
     )
-    _add_model_arguments(parser)
-    _add_training_arguments(parser)
-
-
-def _add_model_arguments(parser: argparse.ArgumentParser) -> None:
-    _add(parser, "experts", "which experts", choices=INSTANCES)
-    _add(parser, "hidden_channels", "the embedding size", type=_positive)
-    _add(
-        parser,
-        "scorer",
-        f"the latent scorer: {', '.join(SCORERS)}, or several",
-        type=lambda text: text.lower().split(","),
-        metavar="NAME[,NAME]",
-    )
-    _add(parser, "num_negatives", "sampled entities, or all", type=_number_or_all)
-    _add(
-        parser,
-        "negatives",
-        "of each triple, or shared by a batch",
-        choices=("triple", "shared"),
-    )
-    _add(parser, "dropout", "the part of a query's entries to drop", type=float)
-    _add(parser, "entity_dropout", "the part of an entity's entries", type=float)
-    _add(parser, "latent_dropout", "the part of queries without embeddings", type=float)
-    _add(parser, "n3", "the weight of the N3 penalty", type=float)
-    _add(parser, "l2", "the weight of the L2 penalty", type=float)
-    _add(parser, "numerical", "what differences go through", choices=("rbf", "sign"))
-    _add(parser, "learn_rbf", "learn centres and widths", action="store_true")
-    _add(parser, "min_head_coverage", "the least head coverage of rules", type=float)
-    _add(parser, "preset", "the rules that the paper used", choices=("paper",))
-
-
-def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
-    _add(
-        parser,
-        "begin_with",
-        "a run whose experts to begin with",
-        type=lambda path: str(Path(path).resolve()),
-        metavar="RUN",
-    )
-    _add(parser, "epochs", "the most epochs", type=_not_negative)
-    _add(
-        parser,
-        "batch_size",
-        "triples in a batch, or queries if negatives are all",
-        type=_positive,
-    )
-    _add(parser, "lr", "the learning rate", type=float)
-    _add(parser, "lr_decay", "its factor from epoch to epoch", type=float)
-    _add(parser, "feature_lr", "that of rules and numbers", type=float)
-    _add(parser, "validate_every", "epochs between validations", type=_positive)
-    _add(parser, "patience", "validations without a better MRR", type=_not_negative)
-    _add(parser, "seed", "the seed of all random numbers", type=_not_negative)
-
-
-def _add(parser: argparse.ArgumentParser, name: str, text: str, **kwargs: Any) -> None:
-    """Adds a setting. If not given it is absent, which '--resume' has to know."""
-    default = _DEFAULTS[name]
-    if isinstance(default, list):
-        default = ",".join(default)
-    if default is not None and default is not False:
-        text = f"{text} (default: {default})"
-    option = f"--{name.replace('_', '-')}"
-    parser.add_argument(option, help=text, default=argparse.SUPPRESS, **kwargs)
+    for group in GROUPS.values():
+        add_settings(parser, group)
 
 
 def run(options: argparse.Namespace) -> None:
-    folder, settings = _open_run(options)
-    threads = options.threads or settings.get("threads")
-    settings["threads"] = set_threads(threads)
+    if options.threads is not None and options.threads < 1:
+        raise DataError(f"--threads must be positive (got {options.threads})")
+    folder, settings = _open_run(_with_absolute_paths(options))
+    groups = {
+        name: settings_from(settings[name], group) for name, group in GROUPS.items()
+    }
+    _warn_of_unused(groups)
+    settings["threads"] = set_threads(options.threads or settings.get("threads"))
     splits = load_dataset(settings["dataset"], settings["root"])
-    model = build_model(settings, splits["train"], shows_progress())
+    model = _new_model(groups, splits["train"])
     if not folder.checkpoint_path.exists():  # which has weights of its own
-        _take_experts(model, settings["start"]["begin_with"])
-    folder.write_settings(settings)
+        _take_experts(model, groups["start"].begin_with)
+    folder = Run(folder.path, options.tensorboard, settings)
     try:
-        _train_and_test(folder, settings, splits, model)
+        _train_and_test(folder, groups["training"], splits, model)
     except KeyboardInterrupt:
         words = ["kblrn", "train", options.dataset, "--out", str(folder.path)]
         command = shlex.join([*words, "--resume"])
@@ -126,23 +92,30 @@ def run(options: argparse.Namespace) -> None:
         raise SystemExit(130) from None
 
 
-def _take_experts(model: KBLRN, other_run: str | None) -> None:
-    if other_run is None:
-        return
-    other, _, _ = load_run(other_run)
-    try:
-        model.take_experts(other)
-    except ValueError as error:
-        raise DataError(f"cannot begin with {other_run}: {error}") from None
+def _with_absolute_paths(options: argparse.Namespace) -> argparse.Namespace:
+    """Makes paths mean the same tomorrow and in another directory."""
+    paths = {}
+    for name in ("begin_with", "rules"):
+        path = getattr(options, name, "provided")
+        if path != "provided" and Path(path).exists():
+            paths[name] = str(Path(path).resolve())
+    dataset = known_name(options.dataset) or options.dataset
+    if dataset not in DATASETS and Path(dataset).is_dir():
+        dataset = str(Path(dataset).resolve())
+    return argparse.Namespace(**vars(options) | paths | {"dataset": dataset})
 
 
 def _open_run(options: argparse.Namespace) -> tuple[Run, Settings]:
-    settings = new_settings(options)
-    folder = Run(options.out or _default_folder(settings), options.tensorboard)
+    settings = {
+        "dataset": options.dataset,
+        "root": options.root,
+        **{name: asdict(settings_from(options, cls)) for name, cls in GROUPS.items()},
+    }
+    folder = Run(options.out or _default_folder(settings))
     if options.resume:
         if not folder.settings_path.exists():
-            raise DataError(f"{folder.path} is no run, leave out '--resume'")
-        return folder, continued_settings(folder, options)
+            raise DataError(f"{folder.path} is not a run, leave out '--resume'")
+        return folder, _continued(folder.read_settings(), options)
     if any(folder.path.glob("[!.]*")):  # a killed process may leave hidden files
         raise DataError(
             f"{folder.path} exists, add '--resume' to continue it, or choose another "
@@ -156,8 +129,58 @@ def _default_folder(settings: Settings) -> str:
     return f"runs/{name}-{experts}-seed{settings['training']['seed']}"
 
 
+def _continued(stored: Settings, options: argparse.Namespace) -> Settings:
+    """Returns the settings of a run that continues, perhaps to more epochs."""
+    known = {"dataset": stored.get("dataset", options.dataset)}
+    groups = {
+        name: asdict(settings_from(stored.get(name, {}), group))
+        for name, group in GROUPS.items()
+    }
+    for group in groups.values():
+        known |= group
+    for name, value in known.items():
+        given = getattr(options, name, value)
+        if given != value and name != "epochs":
+            raise DataError(
+                f"the run was made with {option_name(name)[2:]} {value}, it cannot "
+                f"continue with {given}"
+            )
+    training = groups["training"]
+    training["epochs"] = getattr(options, "epochs", training["epochs"])
+    root = options.root or stored.get("root")
+    return stored | groups | {"dataset": known["dataset"], "root": root}
+
+
+def _warn_of_unused(groups: Mapping[str, Any]) -> None:
+    """Warns of rule settings without an expert for them, as the model of its own."""
+    rules = groups["rules"]
+    used_by = {field.name: field.metadata["expert"] for field in fields(rules)}
+    for name in changed(rules):
+        if used_by[name] not in groups["model"].experts:
+            message = f"'{name}' has no effect without the expert {used_by[name]}"
+            warnings.warn(message, stacklevel=2)
+
+
+def _new_model(groups: Mapping[str, Any], train: HeteroData) -> KBLRN:
+    settings, rules = groups["model"], None
+    if "r" in settings.experts:
+        rules = find_rules(train, groups["rules"], shows_progress())
+    seed_all(groups["training"].seed)
+    return KBLRN.from_data(train, **asdict(settings), rules=rules)
+
+
+def _take_experts(model: KBLRN, other_run: str | None) -> None:
+    if other_run is None:
+        return
+    other = load_model(other_run)
+    try:
+        model.take_experts(other)
+    except ValueError as error:
+        raise DataError(f"cannot begin with {other_run}: {error}") from None
+
+
 def _train_and_test(
-    folder: Run, settings: Settings, splits: Splits, model: KBLRN
+    folder: Run, settings: FitSettings, splits: Splits, model: KBLRN
 ) -> None:
     progress = shows_progress()
     result = fit(
@@ -165,9 +188,9 @@ def _train_and_test(
         splits["train"],
         splits["val"],
         other_answers(splits, "val"),
-        **settings["training"],
         run=folder,
         progress=progress,
+        settings=settings,
     )
     table = evaluate(
         model, splits["test"], other_answers(splits, "test"), progress=progress
@@ -201,21 +224,3 @@ def _summary(result: FitResult) -> dict[str, Any]:
         if line["epoch"] == result.best_epoch:
             summary["val"] = line["val"]
     return summary
-
-
-def _number_or_all(text: str) -> int | None:
-    return None if text == "all" else _positive(text)
-
-
-def _positive(text: str) -> int:
-    return _at_least(1, text)
-
-
-def _not_negative(text: str) -> int:
-    return _at_least(0, text)
-
-
-def _at_least(least: int, text: str) -> int:
-    if not text.isdecimal() or int(text) < least:
-        raise argparse.ArgumentTypeError(f"must be at least {least} (got {text!r})")
-    return int(text)

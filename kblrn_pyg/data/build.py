@@ -23,14 +23,14 @@ class BuildReport:
     Args:
         num_triples (dict): The number of triples in each split.
         num_duplicates (dict): Repeated triples that were dropped.
-        num_in_training (dict): Triples that are training triples, too.
+        num_in_training (dict): Triples that are also training triples.
         num_unseen (dict): Triples with an entity or a relation that training
             does not have; they are kept.
         num_averaged (int): Values merged into a mean.
-        num_foreign_values (int): Values of entities that no triple names.
+        num_foreign_values (int): Values of entities without triples.
         rare_attributes (list): Attributes left out, because too few entities
             have a value.
-        num_other_literals (int): Literals of no numerical type, skipped.
+        num_other_literals (int): Skipped literals that are not numerical.
     """
 
     num_triples: dict[str, int] = field(default_factory=dict)
@@ -43,11 +43,11 @@ class BuildReport:
     num_other_literals: int = 0
 
     def lines(self) -> list[str]:
-        """Returns one sentence for everything worth a word."""
+        """Returns one line for everything that was noticed."""
         by_split = [
             (self.num_duplicates, "repeated triples dropped"),
-            (self.num_in_training, "triples stand in the training set, too"),
-            (self.num_unseen, "triples name an entity or relation unseen in training"),
+            (self.num_in_training, "triples are also training triples"),
+            (self.num_unseen, "triples have an entity or relation unseen in training"),
         ]
         lines = [
             f"{split}: {count:,} {text}"
@@ -59,7 +59,7 @@ class BuildReport:
             (self.num_averaged, "values averaged into another of the same pair"),
             (self.num_foreign_values, "values of entities without triples left out"),
             (len(self.rare_attributes), "attributes with too few values left out"),
-            (self.num_other_literals, "literals that are no numbers skipped"),
+            (self.num_other_literals, "literals that are not numbers skipped"),
         ]
         return lines + [f"{count:,} {text}" for count, text in totals if count]
 
@@ -81,8 +81,9 @@ def build_kb(
             (default: :obj:`None`)
         labels (dict, optional): A name to read for some identifiers.
             (default: :obj:`None`)
-        min_entities (int, optional): An attribute stays if at least so many
-            entities of the knowledge base have a value. (default: :obj:`5`)
+        min_entities (int, optional): The least number of entities of the
+            knowledge base that must have a value of an attribute to keep it.
+            (default: :obj:`5`)
     """
     if next(iter(splits), None) != "train":
         raise DataError("the training split is missing")

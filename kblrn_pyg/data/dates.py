@@ -16,9 +16,9 @@ _DAYS_BEFORE = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365)
 def decimal_year(text: str) -> float:
     r"""Turns an XML Schema date into a decimal year.
 
-    A day stands for its noon and a month for its middle, while a bare year
-    stays the number that was written; the time zone is ignored, as it moves
-    a date by less than 0.002 years. What is no date gives :obj:`nan`.
+    A day becomes its noon and a month its middle, while a year without a month
+    stays an integer; the time zone is ignored, as it moves a date by less than
+    0.002 years. Anything that is not a date becomes :obj:`nan`.
 
     Args:
         text (str): A :obj:`gYear`, :obj:`gYearMonth`, :obj:`date` or

@@ -1,4 +1,4 @@
-"""Validation and test triples for a knowledge base that comes in one piece."""
+"""Validation and test triples for a knowledge base without splits."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ def hold_out(
 
     Args:
         triples (NamedTriples): The triples.
-        fraction (float): The part of them that validation and test get, each.
+        fraction (float): The fraction that validation and test get, each.
         seed (int, optional): The seed of the choice. (default: :obj:`0`)
     """
     if not 0 < fraction < 0.5:

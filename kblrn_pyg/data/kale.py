@@ -40,7 +40,7 @@ def parse_rule(line: str) -> tuple[list[Atom], Atom]:
     matches = [_ATOM.fullmatch(text) for text in (*body.split("&&"), head)]
     atoms = [(m[1], m[2], m[3]) for m in matches if m is not None]
     if not arrow or len(atoms) < len(matches):
-        raise DataError(f"no rule: {line!r}, expected a(x,y)&&b(y,z)==>r(x,z)")
+        raise DataError(f"not a rule: {line!r}, expected a(x,y)&&b(y,z)==>r(x,z)")
     return atoms[:-1], atoms[-1]
 
 

@@ -14,6 +14,7 @@ Every other part of the library takes a knowledge base in this form:
 """
 
 import copy
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -49,6 +50,9 @@ def make_kb(
         identifiers (sequence, optional): The identifier of each entity, where
             it differs from the name. (default: :obj:`None`)
     """
+    repeated = [name for name, count in Counter(relations).items() if count > 1]
+    if repeated:
+        raise ValueError(f"'relations' must not repeat (got {repeated[0]!r} twice)")
     data = HeteroData()
     entity = data["entity"]
     entity.num_nodes = len(names)

@@ -202,7 +202,7 @@ def _spelled_like(name: str, folded: Mapping[str, str], number: int) -> list[str
 
 
 def last_segment(name: str) -> str:
-    """Returns what stands behind the last separator of a name."""
+    """Returns what follows the last separator of a name."""
     return re.split(f"[{_SEPARATORS}]", name.rstrip(_SEPARATORS))[-1]
 
 

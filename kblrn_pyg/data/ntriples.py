@@ -74,7 +74,7 @@ def read_ntriples(
     own :obj:`type.int`, :obj:`type.float` and :obj:`type.datetime`, become
     numerical values, dates as decimal years (see :meth:`decimal_year`). Other
     literals are counted and skipped. Memory grows with what is kept; give
-    :obj:`entities` to keep only a part of a large dump, as the paper did with
+    :obj:`entities` to keep only some of a large dump, as the paper did with
     1.9 billion triples of Freebase.
 
     IRIs are not checked beyond the grammar, since public dumps are full of
@@ -83,7 +83,7 @@ def read_ntriples(
     Args:
         path (str): The file.
         entities (container, optional): The IRIs of the entities to keep: a
-            statement stays if its subject, and its object if that is no
+            statement stays if its subject, and its object if that is not a
             literal, are among them. (default: :obj:`None`, all)
         progress (bool, optional): Whether to show a progress bar.
             (default: :obj:`False`)

@@ -9,7 +9,7 @@ from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data.kb import flat_triples
 
-# Where all training differences are equal, the width is this part of the
+# Where all training differences are equal, the width is this fraction of the
 # attribute's own spread among the entities.
 _FLOOR = 0.01
 
@@ -44,7 +44,7 @@ class NumericalFeatures:
         return torch.nonzero(self.ptr.diff()).flatten()
 
     def of(self, relation: int) -> slice:
-        """Returns where the features of a relation stand."""
+        """Returns the positions of the features of a relation."""
         return slice(int(self.ptr[relation]), int(self.ptr[relation + 1]))
 
 
@@ -71,7 +71,7 @@ def numerical_features(data: HeteroData, threshold: float = 0.9) -> NumericalFea
     if not 0 < threshold <= 1:
         raise ValueError(f"'threshold' must be in (0, 1] (got {threshold})")
     head_index, rel_type, tail_index = flat_triples(data)
-    x = data["entity"].x.double().numpy()
+    x = data["entity"].x.detach().double().numpy()
     floor = _FLOOR * _spread(x)
     bounds = torch.bincount(rel_type, minlength=len(data.edge_types)).cumsum(0)
     ptr, attributes, centres, widths, counts = [0], [], [], [], []

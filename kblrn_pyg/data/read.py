@@ -1,6 +1,8 @@
 """One call from a user's files to a knowledge base."""
 
 import os
+from collections.abc import Sequence
+from typing import TypedDict, Unpack
 
 from torch_geometric.data import HeteroData
 
@@ -20,6 +22,16 @@ from kblrn_pyg.data.values import (
 )
 
 
+class ReadOptions(TypedDict, total=False):
+    """The options of :meth:`read_kb` about single files."""
+
+    strict: bool
+    header: bool | None
+    columns: Sequence[str] | None
+    numerical_columns: Sequence[str] | None
+    progress: bool
+
+
 def read_kb(
     train: Source,
     valid: Source | None = None,
@@ -28,8 +40,7 @@ def read_kb(
     min_entities: int = 5,
     holdout: float | None = None,
     seed: int = 0,
-    strict: bool = False,
-    progress: bool = False,
+    **options: Unpack[ReadOptions],
 ) -> tuple[dict[str, HeteroData], BuildReport]:
     r"""Reads a knowledge base from files, data frames or tuples.
 
@@ -41,17 +52,18 @@ def read_kb(
         test (optional): The test triples. (default: :obj:`None`)
         numerical (optional): The :obj:`entity, attribute, value` rows.
             (default: :obj:`None`)
-        min_entities (int, optional): An attribute stays if at least so many
-            entities have a value, as in the paper. (default: :obj:`5`)
+        min_entities (int, optional): The least number of entities that must
+            have a value of an attribute to keep it, as in the paper.
+            (default: :obj:`5`)
         holdout (float, optional): If there are no validation and test triples,
             this fraction of the training triples becomes each of them.
             (default: :obj:`None`)
         seed (int, optional): The seed of that choice. (default: :obj:`0`)
-        strict (bool, optional): If set to :obj:`True`, refuses two values for
-            one (entity, attribute) instead of averaging them.
-            (default: :obj:`False`)
-        progress (bool, optional): Whether to show progress bars.
-            (default: :obj:`False`)
+        **options (optional): :obj:`strict`, to refuse two values for one
+            (entity, attribute) instead of averaging them; :obj:`header` and
+            :obj:`columns`, see :meth:`read_triples`; :obj:`numerical_columns`,
+            the :obj:`columns` of :meth:`read_values`; :obj:`progress`, to show
+            progress bars.
 
     Returns:
         The knowledge base of each split, by :obj:`"train"`, :obj:`"val"` and
@@ -72,17 +84,17 @@ def read_kb(
         if source is None:
             continue
         if _is_ntriples(source):
-            content = _read_ntriples(source, progress)
+            content = _read_ntriples(source, options)
             splits[split] = content.triples
             tables.append(content.values)
             num_other_literals += content.num_other_literals
         else:
-            splits[split] = read_triples(source, progress=progress)
+            splits[split] = _read_triples(source, splits.get("train"), options)
         if len(splits[split]) == 0:
             raise DataError(f"no triples for the {split} split", **place(source, 1))
     if numerical is not None:
-        tables.append(_read_numerical(numerical, strict, progress))
-    values = _merge(tables, strict)
+        tables.append(_read_numerical(numerical, options))
+    values = _merge(tables, options.get("strict", False))
     if holdout is not None:
         splits = hold_out(splits["train"], holdout, seed)
     kbs, report = build_kb(splits, values, min_entities=min_entities)
@@ -90,15 +102,35 @@ def read_kb(
     return kbs, report
 
 
-def _read_ntriples(source: Source, progress: bool) -> NTriples:
+def _read_triples(
+    source: Source, train: NamedTriples | None, options: ReadOptions
+) -> NamedTriples:
+    return read_triples(
+        source,
+        options.get("header"),
+        options.get("columns"),
+        # The few rows of a small split may share names with training only.
+        [] if train is None else [*train.entities, *train.relations],
+        options.get("progress", False),
+    )
+
+
+def _read_ntriples(source: Source, options: ReadOptions) -> NTriples:
     assert isinstance(source, (str, os.PathLike))
-    return read_ntriples(source, progress=progress, average=False)
+    return read_ntriples(source, progress=options.get("progress", False), average=False)
 
 
-def _read_numerical(source: Source, strict: bool, progress: bool) -> NamedValues:
+def _read_numerical(source: Source, options: ReadOptions) -> NamedValues:
     if _is_ntriples(source):
-        return _read_ntriples(source, progress).values
-    return read_values(source, strict=strict, progress=progress, average=False)
+        return _read_ntriples(source, options).values
+    return read_values(
+        source,
+        strict=options.get("strict", False),
+        header=options.get("header"),
+        columns=options.get("numerical_columns"),
+        progress=options.get("progress", False),
+        average=False,
+    )
 
 
 def _merge(tables: list[NamedValues], strict: bool) -> NamedValues | None:

@@ -3,9 +3,10 @@
 import csv
 import gzip
 import io
+import math
 import os
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,14 +21,26 @@ PathLike = str | os.PathLike[str]
 # Large enough to amortise Python's overhead, small enough to stay in memory.
 BLOCK_BYTES = 1 << 22
 
-# What people call the three columns, in their order.
+TRIPLES = ("head", "relation", "tail")
+VALUES = ("entity", "attribute", "value")
+
+# Well-known names of the three columns, in their order.
 _HEADERS = (
-    ("head", "relation", "tail"),
+    TRIPLES,
     ("subject", "predicate", "object"),
     ("source", "relation", "target"),
     ("h", "r", "t"),
     ("s", "p", "o"),
-    ("entity", "attribute", "value"),
+    VALUES,
+)
+
+# In a file with fewer rows, a first row of names that do not occur again is no
+# sign of a header: most names of a small file occur once.
+_MIN_ROWS = 6
+
+_WAYS_OUT = (
+    "say so by header=True, header=False or columns=(...), or on the command line by "
+    "--header, --no-header or --columns head,relation,tail"
 )
 
 
@@ -53,16 +66,21 @@ def ending(path: PathLike) -> str:
     return Path(Path(path).name.lower().removesuffix(".gz")).suffix
 
 
-def columns_by_name(found: Sequence[str], names: tuple[str, ...]) -> list[int] | None:
+def columns_by_name(
+    found: Sequence[str], names: Sequence[str], columns: Sequence[str] | None = None
+) -> list[int] | None:
     r"""Returns where the wanted columns are, if their names tell it.
 
     Args:
         found (sequence): The names of the columns that there are.
-        names (tuple): The names of the wanted columns, which may have other
+        names (sequence): The names of the wanted columns, which may have other
             well-known names.
+        columns (sequence, optional): What the wanted columns are called
+            instead. (default: :obj:`None`)
     """
     folded = [name.strip().lower() for name in found]
-    for header in (names, *_HEADERS):
+    for header in (names, *_HEADERS) if columns is None else (columns,):
+        header = [name.strip().lower() for name in header]
         if set(header) <= set(folded):
             return [folded.index(name) for name in header]
     return None
@@ -72,6 +90,8 @@ def read_rows(
     path: PathLike,
     names: tuple[str, ...],
     header: bool | None = None,
+    columns: Sequence[str] | None = None,
+    other_names: Container[str] = (),
     progress: bool = False,
 ) -> Iterator[RowBlock]:
     r"""Reads a :obj:`.tsv`, :obj:`.txt` or :obj:`.csv` file, :obj:`.gz` or not.
@@ -86,31 +106,45 @@ def read_rows(
         names (tuple): The names of the expected columns.
         header (bool, optional): Whether the first row is a header. If
             :obj:`None`, a first row made of well-known column names is one,
-            and columns may stand in any order. (default: :obj:`None`)
+            and columns may be in any order; triples whose first row might be
+            one are refused. (default: :obj:`None`)
+        columns (sequence, optional): The names of the wanted columns in the
+            file's header, which may have further ones.
+            (default: :obj:`None`)
+        other_names (container, optional): Names that are not those of columns.
+            (default: :obj:`()`)
         progress (bool, optional): Whether to show a progress bar.
             (default: :obj:`False`)
     """
+    _check_columns(names, header, columns)
     path = Path(path)
-    is_csv = ending(path) == ".csv"
+    parse = _csv_blocks if ending(path) == ".csv" else _tsv_blocks
     order: Sequence[int] = range(len(names))
-    parse = _csv_blocks if is_csv else _tsv_blocks
+    suspect: list[str] = []  # the first row, while it may be a header
     num_rows = 0
     with open_source(path, progress) as (file, tick):
-        for i, block in enumerate(parse(path, file, names)):
+        for i, block in enumerate(parse(path, file, names, columns is not None)):
             if i == 0:
-                first = [column[0] for column in block.columns]
-                found = columns_by_name(first, names)
-                if header or (header is None and _is_header(first, found)):
-                    block = block.without_first()
-                    order = found or order
+                first, line = [column[0] for column in block.columns], block.lines[0]
+                found = _header_order(first, names, header, columns, (path, line))
+                if found is not None:
+                    block, order = block.without_first(), found
+                elif header is None and names == TRIPLES:
+                    suspect = first
             block = RowBlock([block.columns[place] for place in order], block.lines)
             _refuse_empty(path, block, names)
+            if suspect and _occurs(suspect, block if i else block.without_first()):
+                suspect = []
             num_rows += len(block.lines)
             tick()
             if len(block.lines) > 0:
                 yield block
     if num_rows == 0:
         raise DataError(f"the file is empty, expected {_wanted(names)}", path, 1)
+    if suspect and num_rows >= _MIN_ROWS and not any(n in other_names for n in suspect):
+        row = ", ".join(suspect)
+        message = f"the names {row} do not occur again, are they a header? {_WAYS_OUT}"
+        raise DataError(message, path, line)
 
 
 @contextmanager
@@ -146,9 +180,9 @@ def open_source(
 
 
 def _tsv_blocks(
-    path: Path, file: BinaryIO, names: tuple[str, ...]
+    path: Path, file: BinaryIO, names: tuple[str, ...], any_width: bool
 ) -> Iterator[RowBlock]:
-    first = 1
+    first, width = 1, 0 if any_width else len(names)
     while lines := file.readlines(BLOCK_BYTES):
         text = _decode(path, first, lines)
         rows = text.removesuffix("\n").split("\n")
@@ -159,18 +193,19 @@ def _tsv_blocks(
             numbers = [number for number, row in zip(numbers, rows) if row]
             rows = [row for row in rows if row]
         if rows:
-            tabs = len(names) - 1
+            width = width or rows[0].count("\t") + 1
             for number, row in zip(numbers, rows):
-                if row.count("\t") != tabs:
-                    _refuse_columns(path, number, row.count("\t") + 1, names)
-            yield _block("\t".join(rows).split("\t"), numbers, names)
+                if row.count("\t") != width - 1:
+                    _refuse_width(path, number, row.count("\t") + 1, names, width)
+            yield _block("\t".join(rows).split("\t"), numbers, width)
         first += len(lines)
 
 
 def _csv_blocks(
-    path: Path, file: BinaryIO, names: tuple[str, ...]
+    path: Path, file: BinaryIO, names: tuple[str, ...], any_width: bool
 ) -> Iterator[RowBlock]:
     reader = csv.reader(_text_lines(path, file), skipinitialspace=True, strict=True)
+    width = 0 if any_width else len(names)
     fields: list[str] = []
     numbers: list[int] = []
     rows = iter(reader)
@@ -185,15 +220,16 @@ def _csv_blocks(
             raise DataError(f"broken CSV: {error}", path, start) from None
         if not row:
             continue
-        if len(row) != len(names):
-            _refuse_columns(path, start, len(row), names)
+        width = width or len(row)
+        if len(row) != width:
+            _refuse_width(path, start, len(row), names, width)
         fields += map(str.strip, row)
         numbers.append(start)
         if len(numbers) == BLOCK_BYTES >> 6:
-            yield _block(fields, numbers, names)
+            yield _block(fields, numbers, width)
             fields, numbers = [], []
     if numbers:
-        yield _block(fields, numbers, names)
+        yield _block(fields, numbers, width)
 
 
 def _text_lines(path: Path, file: BinaryIO) -> Iterator[str]:
@@ -220,11 +256,39 @@ def _decode(path: Path, first: int, lines: list[bytes]) -> str:
         raise
 
 
-def _block(
-    fields: list[str], numbers: Sequence[int], names: tuple[str, ...]
-) -> RowBlock:
-    width = len(names)
+def _block(fields: list[str], numbers: Sequence[int], width: int) -> RowBlock:
     return RowBlock([fields[column::width] for column in range(width)], numbers)
+
+
+def _check_columns(
+    names: tuple[str, ...], header: bool | None, columns: Sequence[str] | None
+) -> None:
+    if columns is None:
+        return
+    if header is False:
+        raise ValueError("'columns' must not be given for files without a header")
+    if isinstance(columns, str) or len(set(columns)) != len(names):
+        raise ValueError(f"'columns' must be {len(names)} names (got {columns!r})")
+
+
+def _header_order(
+    first: list[str],
+    names: tuple[str, ...],
+    header: bool | None,
+    columns: Sequence[str] | None,
+    place: tuple[Path, int],
+) -> Sequence[int] | None:
+    """Returns where the wanted columns are if the first row is a header."""
+    found = columns_by_name(first, names, columns)
+    if columns is not None and found is None:
+        message = f"the columns are {', '.join(first)}, expected {', '.join(columns)}"
+        raise DataError(message, *place)
+    if header and names == VALUES and is_number(first[-1]):
+        message = f"the value {first[-1]} is a number, expected a header"
+        raise DataError(f"{message} (use --columns if only triples have one)", *place)
+    if header or columns is not None or (header is None and _is_header(first, found)):
+        return found or range(len(names))
+    return None
 
 
 def _is_header(first: list[str], found: list[int] | None) -> bool:
@@ -232,6 +296,24 @@ def _is_header(first: list[str], found: list[int] | None) -> bool:
     if found is None:
         return False
     return found == sorted(found) or all(len(name.strip()) > 1 for name in first)
+
+
+def _occurs(triple: list[str], rows: RowBlock) -> bool:
+    """Tells whether some rows have the head, the relation or the tail of another."""
+    head, relation, tail = triple
+    heads, relations, tails = rows.columns
+    return relation in relations or any(
+        name in column for name in (head, tail) for column in (heads, tails)
+    )
+
+
+def is_number(text: str) -> bool:
+    """Tells whether a text is a finite number."""
+    try:
+        # float() reads "1_000" as a number, people who export tables do not.
+        return "_" not in text and math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def _refuse_empty(path: Path, block: RowBlock, names: tuple[str, ...]) -> None:
@@ -246,11 +328,12 @@ def _refuse_empty(path: Path, block: RowBlock, names: tuple[str, ...]) -> None:
         raise DataError(message, path, block.lines[row])
 
 
-def _refuse_columns(
-    path: Path, line: int, found: int, names: tuple[str, ...]
+def _refuse_width(
+    path: Path, line: int, found: int, names: tuple[str, ...], width: int
 ) -> NoReturn:
     columns = "1 column" if found == 1 else f"{found} columns"
-    raise DataError(f"{columns}, expected {_wanted(names)}", path, line)
+    wanted = _wanted(names) if width == len(names) else f"{width} as in the first row"
+    raise DataError(f"{columns}, expected {wanted}", path, line)
 
 
 def _wanted(names: tuple[str, ...]) -> str:

@@ -11,7 +11,7 @@ from kblrn_pyg.data.numerical import numerical_features
 
 @dataclass(frozen=True)
 class Statistics:
-    r"""What there is to count in a knowledge base.
+    r"""The counts of a knowledge base.
 
     Args:
         num_entities (int): Entities.
@@ -24,8 +24,8 @@ class Statistics:
         num_numerical_relations (int): Relations that qualify for numerical
             features.
         num_numerical_features (int): Their features together.
-        mean_degree (float): Training triples at an entity, on average.
-        max_degree (int): Training triples at the busiest entity.
+        mean_degree (float): The mean number of training triples at an entity.
+        max_degree (int): The most training triples at an entity.
     """
 
     num_entities: int

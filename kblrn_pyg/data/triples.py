@@ -1,14 +1,14 @@
 """Triples with names, read from files, data frames or tuples."""
 
 from collections import defaultdict
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kblrn_pyg.data.rows import TRIPLES
 from kblrn_pyg.data.sources import Source, source_rows
-
-COLUMNS = ("head", "relation", "tail")
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,11 @@ def new_index() -> "defaultdict[str, int]":
 
 
 def read_triples(
-    source: Source, header: bool | None = None, progress: bool = False
+    source: Source,
+    header: bool | None = None,
+    columns: Sequence[str] | None = None,
+    other_names: Container[str] = (),
+    progress: bool = False,
 ) -> NamedTriples:
     r"""Reads (head, relation, tail) triples and drops repeated ones.
 
@@ -55,8 +59,15 @@ def read_triples(
         source: A :obj:`.tsv`, :obj:`.txt` or :obj:`.csv` file (:obj:`.gz` or
             not), a :class:`pandas.DataFrame`, or an iterable of tuples.
         header (bool, optional): Whether a file's first row is a header. If
-            :obj:`None`, a first row made of well-known column names is one.
+            :obj:`None`, a first row made of well-known column names is one, and
+            one that might be a header is refused: if the file has at least five
+            other rows, and none of them shares a name with it.
             (default: :obj:`None`)
+        columns (sequence, optional): The names of the columns of head, relation
+            and tail in the header of a file or in a data frame, which may have
+            further columns. (default: :obj:`None`)
+        other_names (container, optional): Names that are not those of columns,
+            such as all that training triples have. (default: :obj:`()`)
         progress (bool, optional): Whether to show a progress bar.
             (default: :obj:`False`)
 
@@ -67,7 +78,7 @@ def read_triples(
     """
     entity_id, relation_id = new_index(), new_index()
     heads, rels, tails = [], [], []
-    for block in source_rows(source, COLUMNS, header, progress):
+    for block in source_rows(source, TRIPLES, header, columns, other_names, progress):
         head, relation, tail = block.columns
         ends = [""] * (2 * len(head))
         ends[0::2], ends[1::2] = head, tail
@@ -104,7 +115,7 @@ def distinct_triples(
 def first_occurrences(
     major: NDArray[np.int64], minor: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Returns, in order, the positions at which a pair of keys stands first."""
+    """Returns, in order, the positions at which a pair of keys occurs first."""
     order = np.lexsort((minor, major))
     major, minor = major[order], minor[order]
     is_new = np.ones(len(order), dtype=bool)

@@ -1,4 +1,4 @@
-"""A user's HeteroData with several node types, as one entity space and back."""
+"""PyG graphs as knowledge bases: of several node types, of one, homogeneous."""
 
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -8,7 +8,8 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg.data.errors import DataError
-from kblrn_pyg.data.kb import make_kb, value_matrix
+from kblrn_pyg.data.graph import LABELS, OTHER_LABELS, asked_edges, column_names
+from kblrn_pyg.data.kb import ask, make_kb, value_matrix
 from kblrn_pyg.data.validate import validate_kb
 
 
@@ -18,13 +19,13 @@ def unify_types(
     r"""Turns a HeteroData with several node types into a knowledge base.
 
     The node types become consecutive id ranges of one entity space, kept as
-    :obj:`data['entity'].type` and :obj:`data.type_names`. A relation that
-    stands between more than one pair of types becomes one relation for each
-    pair, named :obj:`source.relation.target`. Where an edge type has
-    :obj:`edge_label` (as after
-    :class:`~torch_geometric.transforms.RandomLinkSplit`), only the positive
-    edges of its :obj:`edge_label_index` are asked about, or those of its
-    :obj:`pos_edge_label_index`; without any of them, its :obj:`edge_index` is.
+    :obj:`data['entity'].type` and :obj:`data.type_names`. A relation between
+    more than one pair of types becomes one relation for each pair, named
+    :obj:`source.relation.target`. What is asked about is what
+    :class:`~torch_geometric.transforms.RandomLinkSplit` labels as positive, or
+    what is in :obj:`edge_label_index`: edge types with neither are asked nothing
+    about, unless none has any, as in a training graph, which asks about its
+    :obj:`edge_index`.
 
     Args:
         data (HeteroData): The graph. A node type may have :obj:`name`, a list
@@ -34,13 +35,11 @@ def unify_types(
         attributes (dict, optional): For each node type, the names of the
             columns of its :obj:`x` that are numerical attributes. Types that
             share a name share the attribute. By default, what a type has as
-            :obj:`attribute_names`. (default: :obj:`None`)
+            :obj:`attribute_names`, and without them, :obj:`"type.x0"` and so
+            on, with a warning. (default: :obj:`None`)
     """
     if attributes is None:
-        attributes = {
-            node_type: data[node_type].get("attribute_names", [])
-            for node_type in data.node_types
-        }
+        attributes = _attributes(data)
     _check_types(data, attributes)
     sizes = {node_type: _num_nodes(data, node_type) for node_type in data.node_types}
     offsets = dict(zip(sizes, [0, *torch.tensor(list(sizes.values())).cumsum(0)[:-1]]))
@@ -62,12 +61,13 @@ def unify_types(
     # One dictionary: PyG takes a list of a store for attributes of its edges if
     # there happen to be as many.
     out.typed_relations = {}
-    for edge_type, name in zip(data.edge_types, _relation_names(data)):
+    asked = asked_edges(data.edge_stores)
+    for edge_type, name, edges in zip(data.edge_types, _relation_names(data), asked):
         source, relation, target = edge_type
         shift = torch.tensor([[int(offsets[source])], [int(offsets[target])]])
         store = out["entity", name, "entity"]
         store.edge_index = data[edge_type].edge_index + shift
-        store.edge_label_index = _asked(data, edge_type) + shift
+        store.edge_label_index = edges + shift
         out.typed_relations[name] = [source, relation, target]
     return out
 
@@ -79,8 +79,9 @@ def from_homogeneous(data: Data, num_relations: int = 0) -> HeteroData:
         data (Data): A graph with :obj:`edge_index` and :obj:`edge_type`, such as
             :class:`~torch_geometric.datasets.FB15k_237` gives. It may have
             :obj:`name`, a list of labels (otherwise names are numbers), and
-            :obj:`attribute_names`, if the columns of its :obj:`x` are
-            numerical attributes.
+            :obj:`x`, with :obj:`attribute_names` for its columns. With a single
+            relation, it may be a split of
+            :class:`~torch_geometric.transforms.RandomLinkSplit`.
         num_relations (int, optional): The least number of relations: those that
             a split does not have itself. (default: :obj:`0`)
     """
@@ -91,16 +92,27 @@ def from_homogeneous(data: Data, num_relations: int = 0) -> HeteroData:
         num_relations = max(num_relations, int(data.edge_type.max()) + 1)
     head_index, tail_index = data.edge_index.long()
     names = data.get("name") or [str(i) for i in range(data.num_nodes)]
-    attributes = list(data.get("attribute_names") or [])
     if len(names) != data.num_nodes:
         raise DataError(f"'name' must have {data.num_nodes} entries (got {len(names)})")
-    return make_kb(
+    attributes = data.get("attribute_names")
+    if attributes is None:
+        attributes = column_names(data.x, "data")
+    kb = make_kb(
         [str(name) for name in names],
         [str(r) for r in range(num_relations)],
         (head_index, data.edge_type.long(), tail_index),
-        data.x.double() if attributes and data.x is not None else None,
+        data.x.detach().double() if attributes and data.x is not None else None,
         attributes,
     )
+    if not any(key in data for key in ("edge_label_index", *LABELS)):
+        return kb
+    if num_relations > 1:
+        raise DataError(
+            "the relations of edge_label_index are unknown: split a HeteroData with "
+            "an edge type for each relation instead"
+        )
+    head_index, tail_index = asked_edges([data._store])[0].long()
+    return ask(kb, (head_index, torch.zeros_like(head_index), tail_index))
 
 
 def as_kb(data: HeteroData | Data, num_relations: int = 0) -> HeteroData:
@@ -108,8 +120,9 @@ def as_kb(data: HeteroData | Data, num_relations: int = 0) -> HeteroData:
 
     Args:
         data (HeteroData or Data): A knowledge base, which is checked and
-            returned; a graph with several node types (:meth:`unify_types`); or
-            a homogeneous one (:meth:`from_homogeneous`).
+            returned, or completed in a copy; a graph with other node types
+            (:meth:`unify_types`); or a homogeneous one
+            (:meth:`from_homogeneous`).
         num_relations (int, optional): See :meth:`from_homogeneous`.
             (default: :obj:`0`)
     """
@@ -119,8 +132,47 @@ def as_kb(data: HeteroData | Data, num_relations: int = 0) -> HeteroData:
         data = from_homogeneous(data, num_relations)
     elif data.node_types != ["entity"]:
         data = unify_types(data)
+    else:
+        data = _with_names(_with_asked_edges(data))
     validate_kb(data)
     return data
+
+
+def _with_asked_edges(data: HeteroData) -> HeteroData:
+    """Makes :obj:`edge_label_index` all that is asked about."""
+    stores = data.edge_stores
+    has_labels = any(key in store for store in stores for key in LABELS)
+    if not has_labels and all("edge_label_index" in store for store in stores):
+        return data
+    out = copy(data)
+    for store, edges in zip(out.edge_stores, asked_edges(stores)):
+        store.edge_label_index = edges
+        for key in (*LABELS, *OTHER_LABELS):
+            store.pop(key, None)
+    return out
+
+
+def _with_names(data: HeteroData) -> HeteroData:
+    """Completes names of entities, numbers, and names of attributes."""
+    x, names = data["entity"].get("x"), data._global_store.get("attribute_names")
+    is_complete = {"num_nodes", "name", "x"} <= set(data["entity"].keys())
+    if is_complete and names is not None and not getattr(x, "requires_grad", False):
+        return data
+    out = copy(data)
+    entity = out["entity"]
+    entity.num_nodes = _num_nodes(data, "entity")
+    entity.name = _node_names(data, "entity")
+    if names is None:
+        names = list(_attributes(data)["entity"])
+        entity.pop("attribute_names", None)
+        if not names:
+            x = None
+    if x is None and not names:
+        x = torch.empty(entity.num_nodes, 0, dtype=torch.double)
+    out.attribute_names = names
+    if x is not None:
+        entity.x = x.detach().double()
+    return out
 
 
 def split_types(data: HeteroData) -> HeteroData:
@@ -204,15 +256,16 @@ def _relation_names(data: HeteroData) -> list[str]:
     ]
 
 
-def _asked(data: HeteroData, edge_type: tuple[str, str, str]) -> Tensor:
-    store = data[edge_type]
-    if "pos_edge_label_index" in store:
-        return store.pos_edge_label_index
-    if "edge_label_index" not in store:
-        return store.edge_index
-    if "edge_label" not in store:
-        return store.edge_label_index
-    return store.edge_label_index[:, store.edge_label > 0]
+def _attributes(data: HeteroData) -> dict[str, Sequence[str]]:
+    """Returns the names of the columns of each node type."""
+    attributes = {}
+    for kind in data.node_types:
+        names = data[kind].get("attribute_names")
+        if names is None:
+            prefix = f"{kind}." if len(data.node_types) > 1 else ""
+            names = column_names(data[kind].get("x"), f"data[{kind!r}]", prefix)
+        attributes[kind] = names
+    return attributes
 
 
 def _unify_values(
@@ -239,5 +292,5 @@ def _unify_values(
             )
         begin = int(offsets[node_type])
         columns = torch.tensor([column[name] for name in names])
-        x[begin : begin + sizes[node_type], columns] = values.double()
+        x[begin : begin + sizes[node_type], columns] = values.detach().double()
     return list(column), x

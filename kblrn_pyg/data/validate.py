@@ -1,4 +1,4 @@
-"""Says what is wrong with a HeteroData that is no knowledge base."""
+"""What keeps a HeteroData from being a knowledge base."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def validate_kb(data: HeteroData) -> None:
     """
     problems = find_problems(data)
     if problems:
-        raise DataError("no knowledge base: " + "; ".join(problems))
+        raise DataError("not a knowledge base: " + "; ".join(problems))
 
 
 def find_problems(data: HeteroData) -> list[str]:

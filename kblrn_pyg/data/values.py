@@ -1,6 +1,5 @@
 """Numerical values of entities, read from files, data frames or tuples."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,11 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kblrn_pyg.data.errors import DataError
-from kblrn_pyg.data.rows import RowBlock
+from kblrn_pyg.data.rows import VALUES, RowBlock, is_number
 from kblrn_pyg.data.sources import Source, place, source_rows
 from kblrn_pyg.data.triples import new_index
-
-COLUMNS = ("entity", "attribute", "value")
 
 
 @dataclass(frozen=True)
@@ -44,6 +41,7 @@ def read_values(
     source: Source,
     strict: bool = False,
     header: bool | None = None,
+    columns: Sequence[str] | None = None,
     progress: bool = False,
     average: bool = True,
 ) -> NamedValues:
@@ -59,6 +57,9 @@ def read_values(
         header (bool, optional): Whether a file's first row is a header. If
             :obj:`None`, a first row made of well-known column names is one.
             (default: :obj:`None`)
+        columns (sequence, optional): The names of the columns of entity,
+            attribute and value in the header of a file or in a data frame, which
+            may have further columns. (default: :obj:`None`)
         progress (bool, optional): Whether to show a progress bar.
             (default: :obj:`False`)
         average (bool, optional): If set to :obj:`False`, nothing is averaged
@@ -70,7 +71,7 @@ def read_values(
     """
     entity_id, attribute_id = new_index(), new_index()
     entities, attributes, values, lines = [], [], [], []
-    for block in source_rows(source, COLUMNS, header, progress):
+    for block in source_rows(source, VALUES, header, columns, progress=progress):
         entity, attribute, _ = block.columns
         entities.append(np.array([entity_id[name] for name in entity]))
         attributes.append(np.array([attribute_id[name] for name in attribute]))
@@ -141,24 +142,11 @@ def average_repeated(values: NamedValues) -> NamedValues:
 
 def _parse_numbers(source: Source, block: RowBlock) -> NDArray[np.float64]:
     texts = block.columns[2]
-    try:
-        values = np.array(list(map(float, texts)))
-    except ValueError:
-        values = np.array([_number_or_nan(text) for text in texts])
-    # float() reads "1_000" as a number, people who export tables do not.
-    bad = ~np.isfinite(values) | np.array(["_" in text for text in texts])
-    if bad.any():
-        at = int(np.flatnonzero(bad)[0])
-        message = f"the value {texts[at]!r} is no finite number, expected one"
-        raise DataError(message, **place(source, block.lines[at]))
-    return values
-
-
-def _number_or_nan(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
+    bad = next((i for i, text in enumerate(texts) if not is_number(text)), None)
+    if bad is not None:
+        message = f"the value {texts[bad]!r} is not a finite number, expected one"
+        raise DataError(message, **place(source, block.lines[bad]))
+    return np.array(list(map(float, texts)))
 
 
 def _refuse_second_values(

@@ -101,7 +101,7 @@ class KBDataset(InMemoryDataset):
 
     @property
     def processed_file_names(self) -> list[str]:
-        return [f"{split}_data.pt" for split in self.splits]
+        return [f"{split}.kb" for split in self.splits]
 
     def _download(self) -> None:
         # PyG asks for the raw files even where all is processed already.

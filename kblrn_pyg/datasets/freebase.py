@@ -86,8 +86,8 @@ class FB15k(KBDataset):
     def build(self, paths: dict[str, str]) -> dict[str, HeteroData]:
         names = {"train": "train.txt", "val": "valid.txt", "test": "test.txt"}
         kbs, _ = build_kb(
-            {split: read_triples(paths[name]) for split, name in names.items()},
-            read_values(paths[NUMBERS.name]),
+            {split: read_triples(paths[name], False) for split, name in names.items()},
+            read_values(paths[NUMBERS.name], header=False),
             read_labels(paths[LABELS.name]),
             min_entities=1,
         )

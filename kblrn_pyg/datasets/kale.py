@@ -21,7 +21,7 @@ class _WithRules(KBDataset):
         names = {"train": "train.txt", "val": "valid.txt", "test": "test.txt"}
         labels = read_labels(paths[LABELS.name]) if LABELS.name in paths else None
         kbs, _ = build_kb(
-            {split: read_triples(paths[name]) for split, name in names.items()},
+            {split: read_triples(paths[name], False) for split, name in names.items()},
             labels=labels,
         )
         rule_lines = read_rule_lines(paths["rules.txt"])

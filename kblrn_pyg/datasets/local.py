@@ -11,6 +11,7 @@ from torch_geometric.data import HeteroData, InMemoryDataset
 from kblrn_pyg.data import DataError, load_kb, save_kb, validate_kb
 from kblrn_pyg.data.build import BuildReport
 from kblrn_pyg.data.rows import PathLike
+from kblrn_pyg.data.whole import write_text
 from kblrn_pyg.datasets.base import Transform
 
 _SPLITS = ("train", "val", "test")
@@ -35,7 +36,9 @@ class LocalKB(InMemoryDataset):
             raise DataError("no such directory, expected an imported data set", root)
         path = split_path(root, split)
         if not path.exists():
-            raise DataError(f"the {split} split is missing, import it anew", path)
+            is_old = path.with_name(f"{split}_data.pt").exists()
+            reason = "was imported by an older version" if is_old else "is missing"
+            raise DataError(f"the {split} split {reason}, import it anew", path)
         self.split = split
         self._data = load_kb(path)
 
@@ -47,7 +50,7 @@ def split_path(root: PathLike, split: str) -> Path:
     """Returns the file of a split."""
     if split not in _SPLITS:
         raise ValueError(f"'split' must be one of {_SPLITS} (got {split!r})")
-    return Path(root) / "processed" / f"{split}_data.pt"
+    return Path(root) / "processed" / f"{split}.kb"
 
 
 def write_local_kb(
@@ -74,7 +77,7 @@ def write_local_kb(
             save_kb(data, split_path(temporary, split))
         if report is not None:
             text = json.dumps(vars(report), indent=2, ensure_ascii=False)
-            (temporary / "import.json").write_text(text + "\n", encoding="utf-8")
+            write_text(temporary / "import.json", text + "\n")
         temporary.chmod(0o755)
         if root.exists():
             root.rmdir()

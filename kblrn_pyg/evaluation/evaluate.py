@@ -1,25 +1,28 @@
 """From a model and a knowledge base to ranks."""
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from tqdm import tqdm
 
-from kblrn_pyg.evaluation.queries import (
-    Queries,
-    Triples,
-    distinct_queries,
-    join_triples,
-    known_triples,
-    relation_names,
-    score_all,
+from kblrn_pyg.data import Names, flat_triples
+from kblrn_pyg.data.known import Answers, KnownFacts
+from kblrn_pyg.data.queries import SIDES, Queries
+from kblrn_pyg.evaluation.model import (
+    ScoringModel,
+    device_of,
+    evaluating,
+    kb_for,
+    listed,
+    score_rows,
 )
-from kblrn_pyg.evaluation.ranks import HEAD, TAIL, Ids, RankTable, relation_ids
-from kblrn_pyg.evaluation.scorer import Scorer, device_of, evaluating, kb_for
+from kblrn_pyg.evaluation.ranks import Ids, RankTable, relation_ids
 from kblrn_pyg.kernels.ranking import Standings, rank_answers
-from kblrn_pyg.kernels.threads import default_threads, run_all
+from kblrn_pyg.kernels.threads import default_threads, no_scratch, run_all
 
 # The memory that the scores of one chunk of queries may take: on a CPU little,
 # so that they stay in the cache, elsewhere much, so that all cores are busy. A
@@ -29,7 +32,7 @@ _BYTES_PER_SCORE = 4 * 4
 
 
 def evaluate(
-    model: Scorer,
+    model: ScoringModel,
     data: HeteroData | Data,
     filter_with: Iterable[HeteroData | Data] = (),
     batch_size: int | None = None,
@@ -39,7 +42,7 @@ def evaluate(
     r"""Ranks the triples that a knowledge base asks about, from both sides.
 
     Ranks are filtered and realistic: entities that are known to answer a query,
-    other than the true answer in question, are no candidates, and a tie counts
+    other than the true answer in question, are not candidates, and a tie counts
     half. Queries that several triples share are scored once.
 
     Args:
@@ -48,12 +51,12 @@ def evaluate(
             model may be made from. Its :obj:`edge_label_index` is
             ranked; this and its :obj:`edge_index` are known answers.
         filter_with (iterable, optional): Knowledge bases over the same entities
-            and relations whose :obj:`edge_label_index` is known, too: the
-            validation split, when the test split is ranked.
+            and relations whose triples are known, too: the validation split,
+            when the test split is ranked.
             (default: :obj:`()`)
-        batch_size (int, optional): The number of queries that are scored at
-            once by one thread. (default: :obj:`None`, what fits into 32 MB,
-            on another device than a CPU into 256 MB)
+        batch_size (int, optional): The number of queries that one thread scores
+            at once. (default: :obj:`None`, what fits into 32 MB, or into 256 MB
+            on a device other than a CPU)
         relations (iterable, optional): The relations to rank, by id or name.
             (default: :obj:`None`, all)
         progress (bool, optional): If set to :obj:`True`, shows a progress bar.
@@ -65,68 +68,85 @@ def evaluate(
     """
     data = kb_for(model, data)
     batch_size = _batch_size(batch_size, model)
-    names = relation_names(data)
-    asked = join_triples([(data, "edge_label_index")])
+    names = [relation for _, relation, _ in data.edge_types]
+    head, rel, tail = flat_triples(data, "edge_label_index")
     if relations is not None:
-        keep = np.isin(asked.rel, relation_ids(relations, names))
-        asked = Triples(*(column[keep] for column in asked))
-    known = known_triples(data, filter_with)
-
+        ids = relation_ids(relations, Names("relation", names))
+        keep = torch.isin(rel, torch.tensor(ids, dtype=torch.long))
+        head, rel, tail = head[keep], rel[keep], tail[keep]
+    known = KnownFacts(data, [data, *listed(filter_with, "filter_with")], "filter_with")
     sides = [
-        distinct_queries(asked, known, side, model.num_nodes, names)
-        for side in (HEAD, TAIL)
+        _Asked.of(Queries.of_triples(head, rel, tail, side), answer, known)
+        for side, answer in zip(SIDES, (head, tail))
     ]
-    total = sum(len(queries.rel) for queries, _ in sides)
-    standings, num_answers = [], []
+    total = sum(len(asked.queries) for asked in sides)
     bar = tqdm(total=total, desc="Ranking", unit="query", disable=not progress)
     with bar, evaluating(model):
-        for queries, row in sides:
-            _, answer = asked.sides(queries.side)
-            standings.append(
-                _rank_side(model, queries, row, answer, batch_size, bar.update)
-            )
-            num_answers.append(np.diff(queries.known_ptr)[row])
+        standings = [
+            _rank(model, asked, names, batch_size, bar.update) for asked in sides
+        ]
     both = Standings(*map(np.concatenate, zip(*standings)))
     return RankTable(
         relations=names,
-        relation=np.tile(asked.rel, 2),
-        side=np.repeat([HEAD, TAIL], len(asked.rel)),
-        head=np.tile(asked.head, 2),
-        tail=np.tile(asked.tail, 2),
-        rank=1 + both.better + both.ties / 2,
+        relation=np.tile(rel.numpy(), 2),
+        side=np.repeat(range(len(SIDES)), len(rel)),
+        head=np.tile(head.numpy(), 2),
+        tail=np.tile(tail.numpy(), 2),
+        rank=both.rank,
         num_candidates=both.num_candidates,
-        num_answers=np.concatenate(num_answers),
+        num_answers=np.concatenate([asked.num_answers for asked in sides]),
     )
 
 
-def _rank_side(
-    model: Scorer,
-    queries: Queries,
-    row: Ids,
-    answer: Ids,
+class _Asked(NamedTuple):
+    """The distinct queries of one side, and the answers to rank."""
+
+    queries: Queries
+    known: Answers
+    row: Ids  # the query of each answer
+    answer: Ids
+
+    @classmethod
+    def of(cls, queries: Queries, answer: Tensor, known: KnownFacts) -> "_Asked":
+        distinct, row = queries.distinct(known.num_nodes)
+        return cls(distinct, known.answers(distinct), row.numpy(), answer.numpy())
+
+    @property
+    def num_answers(self) -> Ids:
+        """The number of known answers of each answer's query."""
+        return np.diff(self.known.ptr)[self.row]
+
+
+def _rank(
+    model: ScoringModel,
+    asked: _Asked,
+    relations: list[str],
     batch_size: int,
     done: Callable[[int], object],
 ) -> Standings:
     """Ranks each answer to the query in its row, one chunk of rows at a time."""
+    queries, known, row, answer = asked
     order = np.argsort(row, kind="stable")
-    bounds = np.searchsorted(row[order], np.arange(len(queries.rel) + 1))
+    bounds = np.searchsorted(row[order], np.arange(len(queries) + 1))
     out = Standings(*(np.empty(len(row), np.int64) for _ in Standings._fields))
 
-    def rank(begin: int, _: None) -> int:
-        end = min(begin + batch_size, len(queries.rel))
-        scores = score_all(model, queries, slice(begin, end))
+    def rank_chunk(begin: int, _: None) -> int:
+        end = min(begin + batch_size, len(queries))
+        scores = score_rows(model, queries[begin:end], relations)
         part = order[bounds[begin] : bounds[end]]
-        known_ptr = queries.known_ptr[begin : end + 1]
         found = rank_answers(
-            scores, row[part] - begin, answer[part], known_ptr, queries.known
+            scores,
+            row[part] - begin,
+            answer[part],
+            known.ptr[begin : end + 1],
+            known.entity,
         )
         for column, values in zip(out, found):
             column[part] = values
         return end - begin
 
-    for number in _side_by_side(
-        rank, range(0, len(queries.rel), batch_size), device_of(model)
-    ):
+    chunks = range(0, len(queries), batch_size)
+    for number in _side_by_side(rank_chunk, chunks, device_of(model)):
         done(number)
     return out
 
@@ -140,7 +160,7 @@ def _side_by_side(
     """
     num_threads = min(default_threads(), torch.get_num_threads(), len(chunks))
     if device.type != "cpu" or num_threads < 2:
-        yield from run_all(rank, chunks, lambda: None, 1)
+        yield from run_all(rank, chunks, no_scratch, 1)
         return
 
     def rank_alone(begin: int, _: None) -> int:
@@ -150,12 +170,12 @@ def _side_by_side(
 
     before = torch.get_num_threads()
     try:
-        yield from run_all(rank_alone, chunks, lambda: None, num_threads)
+        yield from run_all(rank_alone, chunks, no_scratch, num_threads)
     finally:
         torch.set_num_threads(before)
 
 
-def _batch_size(batch_size: int | None, model: Scorer) -> int:
+def _batch_size(batch_size: int | None, model: ScoringModel) -> int:
     if batch_size is None:
         num_bytes = _BYTES if device_of(model).type == "cpu" else _BYTES_ELSEWHERE
         return max(1, num_bytes // (_BYTES_PER_SCORE * max(model.num_nodes, 1)))

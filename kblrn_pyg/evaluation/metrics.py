@@ -1,4 +1,4 @@
-"""Figures that sum up ranks, and the area under a precision-recall curve."""
+"""Metrics of ranks, and the area under a precision-recall curve."""
 
 import math
 from dataclasses import dataclass
@@ -9,20 +9,20 @@ from numpy.typing import ArrayLike
 
 @dataclass(frozen=True)
 class Metrics:
-    r"""What the ranks :math:`\rho_1, \ldots, \rho_m` of true answers sum up to.
+    r"""The metrics of the ranks :math:`\rho_1, \ldots, \rho_m` of true answers.
 
-    All figures are NaN if there are no ranks.
+    All metrics are NaN if there are no ranks.
 
     Args:
         count (int): The number of ranks :math:`m`.
         mr (float): The mean rank.
         mrr (float): The mean reciprocal rank.
-        hits_at_1 (float): The part of the ranks that are at most 1.
-        hits_at_3 (float): The part of the ranks that are at most 3.
-        hits_at_5 (float): The part of the ranks that are at most 5.
-        hits_at_10 (float): The part of the ranks that are at most 10.
+        hits_at_1 (float): The fraction of ranks that are at most 1.
+        hits_at_3 (float): The fraction of ranks that are at most 3.
+        hits_at_5 (float): The fraction of ranks that are at most 5.
+        hits_at_10 (float): The fraction of ranks that are at most 10.
         amr (float): The adjusted mean rank: the mean rank divided by what it
-            would be if candidates stood in random order, the mean of
+            would be if candidates were in random order, the mean of
             :math:`(n_i + 1) / 2` over the numbers of candidates :math:`n_i`.
             1 is as good as chance, near 0 is perfect.
     """
@@ -38,12 +38,12 @@ class Metrics:
 
     @classmethod
     def of(cls, rank: ArrayLike, num_candidates: ArrayLike) -> "Metrics":
-        r"""Sums up ranks.
+        r"""Computes the metrics of ranks.
 
         Args:
             rank (array): The rank of each true answer.
-            num_candidates (array): The number of candidates, the true answer
-                among them.
+            num_candidates (array): The number of candidates, including the
+                true answer.
         """
         ranks = np.asarray(rank, np.float64)
         candidates = np.asarray(num_candidates, np.float64)
@@ -67,7 +67,7 @@ class Metrics:
         )
 
     def to_dict(self) -> dict[str, float | None]:
-        r"""Returns the figures by name, :obj:`None` in place of NaN.
+        r"""Returns the metrics by name, :obj:`None` in place of NaN.
 
         Example:
             >>> Metrics.of([1, 4], [9, 9]).to_dict()["hits@3"]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kblrn_pyg.data import DataError, Names
+from kblrn_pyg.data.queries import SIDES, check_side
 from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.data.whole import whole_file
 from kblrn_pyg.evaluation.metrics import Metrics
@@ -17,8 +18,6 @@ from kblrn_pyg.evaluation.metrics import Metrics
 Ids = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-HEAD, TAIL = 0, 1
-SIDES = {"head": HEAD, "tail": TAIL}
 ANSWERS = ("one", "many")
 
 # What reading a damaged archive may raise.
@@ -34,7 +33,7 @@ _DAMAGE = (
 
 @dataclass(frozen=True, eq=False)
 class RankTable:
-    r"""The ranks behind a result, from which every figure can be recomputed.
+    r"""The ranks behind a result, from which every metric can be recomputed.
 
     A triple :math:`(h, r, t)` gives two rows: one for :math:`(?, r, t)`, whose
     true answer is :math:`h`, and one for :math:`(h, r, ?)`.
@@ -42,17 +41,17 @@ class RankTable:
     Args:
         relations (list): The names of all relations.
         relation (numpy.ndarray): The relation of each row.
-        side (numpy.ndarray): Which side is asked for: 0 is the head, 1 the
+        side (numpy.ndarray): The side that is asked for: 0 is the head, 1 the
             tail.
         head (numpy.ndarray): The head of the triple.
         tail (numpy.ndarray): The tail of the triple.
         rank (numpy.ndarray): The filtered, realistic rank: 1, plus the number
             of candidates with a higher score, plus half of the ties.
-        num_candidates (numpy.ndarray): The candidates that are no other known
-            answers, the true one among them.
-        num_answers (numpy.ndarray): The known answers of the query, the true
-            one among them. The query is of the kind :obj:`"one"` if that is 1,
-            else of the kind :obj:`"many"`.
+        num_candidates (numpy.ndarray): The number of candidates: entities that
+            are not other known answers, including the true answer.
+        num_answers (numpy.ndarray): The number of known answers of the query,
+            including the true one. The query is of the kind :obj:`"one"` if
+            that is 1, else of the kind :obj:`"many"`.
     """
 
     relations: list[str]
@@ -79,10 +78,10 @@ class RankTable:
         return len(self.relation)
 
     def metrics(self, mask: Mask | None = None) -> Metrics:
-        r"""Sums up the ranks.
+        r"""Computes the metrics of the ranks.
 
         Args:
-            mask (numpy.ndarray, optional): The rows that count.
+            mask (numpy.ndarray, optional): The rows to include.
                 (default: :obj:`None`, all)
         """
         if mask is None:
@@ -100,7 +99,7 @@ class RankTable:
         Args:
             relations (iterable, optional): Relations, by id or name.
                 (default: :obj:`None`)
-            side (str, optional): Which side is asked for, :obj:`"head"` or
+            side (str, optional): The side that is asked for, :obj:`"head"` or
                 :obj:`"tail"`. (default: :obj:`None`)
             answers (str, optional): :obj:`"one"` for queries that one entity
                 completes, :obj:`"many"` for the others.
@@ -108,11 +107,11 @@ class RankTable:
         """
         mask = np.ones(len(self), np.bool_)
         if relations is not None:
-            mask &= np.isin(self.relation, relation_ids(relations, self.relations))
+            names = Names("relation", self.relations)
+            mask &= np.isin(self.relation, relation_ids(relations, names))
         if side is not None:
-            if side not in SIDES:
-                raise ValueError(f"'side' must be 'head' or 'tail' (got {side!r})")
-            mask &= self.side == SIDES[side]
+            check_side(side)
+            mask &= self.side == SIDES.index(side)
         if answers is not None:
             if answers not in ANSWERS:
                 raise ValueError(f"'answers' must be 'one' or 'many' (got {answers!r})")
@@ -152,7 +151,7 @@ class RankTable:
         expected = {field.name for field in fields(cls)}
         if set(content) != expected:
             raise DataError(
-                f"no rank table: expected {', '.join(sorted(expected))} "
+                f"not a rank table: expected {', '.join(sorted(expected))} "
                 f"(got {', '.join(sorted(content)) or 'nothing'})"
             )
         relations = [str(name) for name in content["relations"]]
@@ -183,7 +182,7 @@ class RankTable:
         except FileNotFoundError:
             raise DataError("no such file", path) from None
         except (*_DAMAGE, TypeError):  # a TypeError if it is one array alone
-            raise DataError("is damaged or no rank table, delete it", path) from None
+            raise DataError("is damaged or not a rank table, delete it", path) from None
         try:
             return cls.from_dict(content)
         except ValueError as error:
@@ -193,21 +192,13 @@ class RankTable:
 _COLUMNS = tuple(field.name for field in fields(RankTable) if field.name != "relations")
 
 
-def relation_ids(relations: Iterable[int | str], names: list[str]) -> list[int]:
-    r"""Turns relations, given by id or name, into ids.
+def relation_ids(relations: Iterable[int | str], names: Names) -> list[int]:
+    r"""Returns the ids of relations, each once.
 
     Args:
-        relations (iterable): The relations.
-        names (list): The names of all relations.
+        relations (iterable): The relations, by id or name.
+        names (Names): The names of all relations.
     """
     if isinstance(relations, str):
         raise ValueError(f"'relations' must be a list of them (got {relations!r})")
-    vocabulary = Names("relation", names)
-    ids = [
-        vocabulary.resolve(relation) if isinstance(relation, str) else int(relation)
-        for relation in relations
-    ]
-    for i in ids:
-        if not 0 <= i < len(names):
-            raise ValueError(f"'relations' must lie in 0 to {len(names) - 1} (got {i})")
-    return ids
+    return list(dict.fromkeys(names.find(relation) for relation in relations))

@@ -1,12 +1,14 @@
-"""Ranks as tables for people and for programs."""
+"""The metrics of ranks as Markdown and as JSON."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from kblrn_pyg.data.queries import SIDES
 from kblrn_pyg.evaluation.metrics import Metrics
-from kblrn_pyg.evaluation.ranks import ANSWERS, SIDES, RankTable
+from kblrn_pyg.evaluation.ranks import ANSWERS, RankTable
+from kblrn_pyg.table import format_table
 
 _HEADER = ("ranks", "MR", "MRR", "hits@1", "hits@3", "hits@5", "hits@10", "AMR")
 _SIDE_TITLES = {"head": "(?, r, t)", "tail": "(h, r, ?)"}
@@ -15,12 +17,12 @@ _ANSWER_TITLES = {"one": "ONE", "many": "MANY"}
 
 @dataclass(frozen=True)
 class Report:
-    r"""What a :class:`RankTable` sums up to, whole and in parts.
+    r"""The metrics of a :class:`RankTable`, overall and by group.
 
-    Parts that are empty are left out.
+    Empty groups are left out.
 
     Args:
-        overall (Metrics): All ranks.
+        overall (Metrics): The metrics of all ranks.
         by_side (dict): Those of the queries that ask for the :obj:`"head"`, and
             for the :obj:`"tail"`.
         by_answers (dict): Those of the queries that :obj:`"one"` entity
@@ -36,7 +38,7 @@ class Report:
 
     @classmethod
     def of(cls, table: RankTable) -> "Report":
-        r"""Sums up ranks.
+        r"""Computes the metrics of ranks.
 
         Args:
             table (RankTable): The ranks.
@@ -63,10 +65,10 @@ class Report:
         }
 
     def to_markdown(self, max_relations: int | None = None) -> str:
-        r"""Returns a table of the whole and its kinds, and one of the relations.
+        r"""Returns a table of all ranks and their groups, and one of the relations.
 
         Args:
-            max_relations (int, optional): How many relations are listed at
+            max_relations (int, optional): The number of relations to list at
                 most; 0 leaves their table out. (default: :obj:`None`, all)
         """
         rows = {"all": self.overall}
@@ -83,7 +85,7 @@ class Report:
 
 
 def to_markdown(table: RankTable, max_relations: int | None = None) -> str:
-    r"""Returns the figures of a rank table as Markdown.
+    r"""Returns the metrics of a rank table as Markdown.
 
     Args:
         table (RankTable): The ranks.
@@ -94,7 +96,7 @@ def to_markdown(table: RankTable, max_relations: int | None = None) -> str:
 
 
 def to_json(table: RankTable) -> dict[str, Any]:
-    r"""Returns the figures of a rank table as plain dictionaries and numbers.
+    r"""Returns the metrics of a rank table as plain dictionaries and numbers.
 
     Args:
         table (RankTable): The ranks.
@@ -120,18 +122,8 @@ def _by_relation(table: RankTable) -> dict[str, Metrics]:
 
 
 def _markdown_table(title: str, rows: dict[str, Metrics]) -> str:
-    cells: list[tuple[str, ...]] = [(title, *_HEADER)]
-    cells += [(name.replace("|", r"\|"), *_cells(m)) for name, m in rows.items()]
-    widths = [max(map(len, column)) for column in zip(*cells)]
-    lines = [_markdown_line(row, widths) for row in cells]
-    rule = [f"|:{'-' * (widths[0] + 1)}"] + [f"|{'-' * (w + 1)}:" for w in widths[1:]]
-    return "\n".join([lines[0], "".join(rule) + "|", *lines[1:]]) + "\n"
-
-
-def _markdown_line(row: tuple[str, ...], widths: list[int]) -> str:
-    name = row[0].ljust(widths[0])
-    figures = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]
-    return f"| {' | '.join([name, *figures])} |"
+    cells = [(name, *_cells(metrics)) for name, metrics in rows.items()]
+    return format_table((title, *_HEADER), cells, markdown=True) + "\n"
 
 
 def _cells(metrics: Metrics) -> list[str]:

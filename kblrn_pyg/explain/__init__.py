@@ -1,23 +1,20 @@
-"""Why a triple scores as it does: exact parts, in words, as JSON and as a graph."""
+"""Why a triple scores as it does, and what each expert contributes to a model."""
 
-from kblrn_pyg.explain.reasons import (
-    Atom,
-    BodyReason,
-    Named,
-    NumberReason,
-    Reasons,
-    ScorerReason,
-    Standing,
-)
+from kblrn_pyg.explain.contributions import Contributions, contributions, mean_lifts
+from kblrn_pyg.explain.heaviest import WeightedRules, heaviest_rules
+from kblrn_pyg.explain.reasons import Named, NamedFact, Reason, Reasons, Standing
 from kblrn_pyg.explain.triple import explain
 
 __all__ = [
-    "Atom",
-    "BodyReason",
+    "Contributions",
     "Named",
-    "NumberReason",
+    "NamedFact",
+    "Reason",
     "Reasons",
-    "ScorerReason",
     "Standing",
+    "WeightedRules",
+    "contributions",
     "explain",
+    "heaviest_rules",
+    "mean_lifts",
 ]

@@ -1,8 +1,7 @@
 """The facts behind an explanation as a graph."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import networkx as nx
 import torch
@@ -10,41 +9,7 @@ from torch import Tensor
 from torch_geometric.explain import Explanation
 
 if TYPE_CHECKING:
-    from kblrn_pyg.explain.reasons import BodyReason, Named, Reasons
-
-
-class Fact(NamedTuple):
-    r"""A known triple that bodies step over.
-
-    Args:
-        head (Named): The head.
-        relation (Named): The relation.
-        tail (Named): The tail.
-    """
-
-    head: "Named"
-    relation: "Named"
-    tail: "Named"
-
-
-def body_facts(reasons: "Reasons", body: "BodyReason") -> list[Fact]:
-    r"""Returns the facts that a body steps over, each once.
-
-    Args:
-        reasons (Reasons): The explanation.
-        body (BodyReason): One of its bodies.
-    """
-    if body.num_middles == 0:
-        stops = [{"h": reasons.head, "t": reasons.tail}]
-    else:
-        ends = {"h": reasons.head, "t": reasons.tail}
-        stops = [ends | {"x": middle} for middle in body.middles]
-    found = (
-        Fact(stop[atom.start], atom.relation, stop[atom.end])
-        for stop in stops
-        for atom in body.atoms
-    )
-    return list(dict.fromkeys(found))
+    from kblrn_pyg.explain.reasons import Named, NamedFact, Reason, Reasons
 
 
 def to_pyg(reasons: "Reasons") -> Explanation:
@@ -71,7 +36,7 @@ def to_networkx(reasons: "Reasons") -> "nx.MultiDiGraph[str]":
     """Returns the graph for networkx; see :meth:`Reasons.to_networkx`."""
     graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
     strength = _node_strengths(reasons)
-    # Graphs of users may have no identifiers, and repeat names.
+    # A user's graph may have no identifiers, and repeat names.
     owners = Counter(entity.identifier for entity in _entities(reasons))
     node = {
         entity.id: entity.identifier
@@ -100,40 +65,40 @@ def _mask(strengths: list[float]) -> Tensor:
     return torch.tensor([s / largest for s in strengths], dtype=torch.float)
 
 
+def _all_parts(reasons: "Reasons") -> list["Reason"]:
+    return [part for parts in reasons.parts.values() for part in parts]
+
+
+def _facts(part: "Reason") -> list["NamedFact"]:
+    """Returns the facts that a part rests on, each once."""
+    return list(dict.fromkeys(fact for path in part.paths for fact in path))
+
+
 def _entities(reasons: "Reasons") -> list["Named"]:
     found = [reasons.head, reasons.tail]
-    for body in reasons.relational or ():
-        found += body.middles
+    for part in _all_parts(reasons):
+        found += [end for fact in _facts(part) for end in (fact.head, fact.tail)]
     return list(dict.fromkeys(found))
 
 
 def _edge_weights(
     reasons: "Reasons",
-) -> tuple[dict[Fact, float], dict[Fact, float]]:
-    """Sums up the weights of the bodies over each fact, and their sizes."""
-    weights: dict[Fact, float] = defaultdict(float)
-    strengths: dict[Fact, float] = defaultdict(float)
-    for body in reasons.relational or ():
-        for fact in body_facts(reasons, body):
-            weights[fact] += body.weight
-            strengths[fact] += abs(body.weight)
+) -> tuple[dict["NamedFact", float], dict["NamedFact", float]]:
+    """Sums up the contributions of the parts with each fact, and their sizes."""
+    weights: dict[NamedFact, float] = defaultdict(float)
+    strengths: dict[NamedFact, float] = defaultdict(float)
+    for part in _all_parts(reasons):
+        for fact in _facts(part):
+            weights[fact] += part.contribution
+            strengths[fact] += abs(part.contribution)
     return weights, strengths
 
 
 def _node_strengths(reasons: "Reasons") -> dict[int, float]:
+    """Sums up the sizes of the parts that each entity belongs to."""
     strength: dict[int, float] = defaultdict(float)
-    for entities, size in _sizes(reasons):
-        for entity in entities:
-            strength[entity] += size
+    for part in _all_parts(reasons):
+        ends = {end.id for fact in _facts(part) for end in (fact.head, fact.tail)}
+        for entity in ends | {reasons.head.id, reasons.tail.id}:
+            strength[entity] += abs(part.contribution)
     return strength
-
-
-def _sizes(reasons: "Reasons") -> Iterator[tuple[set[int], float]]:
-    """Returns the entities that have a part in each reason, and its size."""
-    ends = {reasons.head.id, reasons.tail.id}
-    for scorer in reasons.latent or ():
-        yield ends, abs(scorer.contribution)
-    for body in reasons.relational or ():
-        yield ends | {middle.id for middle in body.middles}, abs(body.weight)
-    for number in reasons.numerical or ():
-        yield ends, abs(number.contribution)

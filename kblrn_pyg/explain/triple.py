@@ -1,19 +1,21 @@
-"""The way from a model and a triple to its reasons."""
+"""From a model and a triple to the reasons for its score."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import Any
 
-from torch_geometric.data import HeteroData
+import torch
+from torch_geometric.data import Data, HeteroData
 
-from kblrn_pyg.evaluation import evaluating
-from kblrn_pyg.explain.parts import (
-    Reader,
-    body_reasons,
-    number_reasons,
-    scorer_reasons,
-)
-from kblrn_pyg.explain.reasons import Reasons
-from kblrn_pyg.explain.standing import known_facts, standings
+from kblrn_pyg.data import Vocabulary
+from kblrn_pyg.data.known import KnownFacts
+from kblrn_pyg.data.names import shorten
+from kblrn_pyg.data.queries import Queries
+from kblrn_pyg.evaluation import evaluating, listed
+from kblrn_pyg.explain.reasons import Named, NamedFact, Reason, Reasons, Words
+from kblrn_pyg.explain.standing import standing
 from kblrn_pyg.nn import KBLRN
+from kblrn_pyg.nn.part import Fact, Part, Ref
 
 
 def explain(
@@ -22,73 +24,138 @@ def explain(
     relation: int | str,
     tail: int | str,
     max_middles: int | None = 5,
-    known: Iterable[HeteroData] = (),
+    known: Iterable[HeteroData | Data] = (),
 ) -> Reasons:
     r"""Explains the score of a triple, exactly.
 
-    The score is a sum, and this returns what it is the sum of: the score of
-    each latent scorer, the weight of each body that holds, with the entities
-    in its middle, and what each numerical attribute gives. It also tells the
-    probability and the rank of the tail in :math:`(h, r, ?)` and of the head in
-    :math:`(?, r, t)`, and the ranks that they had without one of the experts.
+    The score is a sum, and this returns what it is the sum of: the parts of
+    each expert, such as the score of a latent scorer, the weight of a body that
+    holds, with the entities in its middle, and what a numerical attribute
+    gives. It also returns the probability and the rank of the tail in
+    :math:`(h, r, ?)` and of the head in :math:`(?, r, t)`, and the ranks that
+    they would have without one of the experts.
 
     Args:
         model (KBLRN): The model.
         head (int or str): The head, by id, name or identifier.
         relation (int or str): The relation.
         tail (int or str): The tail.
-        max_middles (int, optional): How many of the entities in the middle of
-            a body are named. If :obj:`None`, all are. (default: :obj:`5`)
+        max_middles (int, optional): The number of paths with entities in their
+            middle to name for each part at most. If :obj:`None`, all are.
+            (default: :obj:`5`)
         known (iterable, optional): Knowledge bases over the same entities and
             relations whose :obj:`edge_index` and :obj:`edge_label_index` are
             known, such as other splits: ranks leave other known answers out, as
             evaluation does. The :obj:`edge_index` of the knowledge base that
-            the model was made of always is known. (default: :obj:`()`)
+            the model was made of, and :obj:`model.known`, always are known.
+            (default: :obj:`()`)
 
     Example:
         >>> import torch
         >>> from kblrn_pyg.datasets import Families
         >>> model = KBLRN.from_data(Families()[0], experts="r")
-        >>> weight = torch.nn.init.ones_(model.relational.weight)
+        >>> weight = torch.nn.init.ones_(model.experts["relational"].weight)
         >>> reasons = explain(
         ...     model, "Adea Hazelwright", "grandparent_of", "Selen Frostshaw"
         ... )
-        >>> for body in reasons.relational:
-        ...     print(body.weight, body.text, "with", body.middles[0].name)
+        >>> for part in reasons.parts["relational"]:
+        ...     print(part.contribution, part.text, "with", part.middles[0].name)
         1.0 lives_in(h, x) ∧ born_in(t, x) with Bryvik
         1.0 parent_of(h, x) ∧ parent_of(x, t) with Hedon Frostshaw
         1.0 grandparent_of(h, x) ∧ sibling_of(x, t) with Falück Frostshaw
         >>> reasons.score, reasons.known, reasons.tail_query.rank
         (3.0, False, 2.5)
     """
-    reader = Reader(model)
+    kb, names = model.require_kb(), model.vocabulary
     if max_middles is not None and max_middles < 0:
         raise ValueError(f"'max_middles' must not be negative (got {max_middles})")
-    names = reader.names
     triple = (
         names.entities.find(head),
         names.relations.find(relation),
         names.entities.find(tail),
     )
-    answers = known_facts(reader.kb, triple[1], known)
-    latent = relational = numerical = None
+    facts = KnownFacts(kb, [*model.known, *listed(known, "known")])
+    reader = _Reader(names, triple, max_middles)
+    experts: dict[str, Any] = dict(model.experts.items())
     with evaluating(model):
-        if model.latent is not None:
-            latent = scorer_reasons(model.latent, triple)
-        if model.relational is not None:
-            relational = body_reasons(model.relational, triple, reader, max_middles)
-        if model.numerical is not None:
-            numerical = number_reasons(model.numerical, triple, reader)
-        tail_query, head_query = standings(model, triple, answers)
-    facts = known_facts(reader.kb, triple[1])
+        parts = {
+            name: reader.reasons(expert.parts(*triple))
+            for name, expert in experts.items()
+        }
+        head_query, tail_query = (
+            standing(model, triple, side, facts) for side in ("head", "tail")
+        )
+    query = Queries(torch.tensor(triple[:1]), torch.tensor(triple[1:2]), "tail")
     return Reasons(
-        reader.entity(triple[0]),
-        reader.relation(triple[1]),
-        reader.entity(triple[2]),
-        bool(((facts[0] == triple[0]) & (facts[1] == triple[2])).any()),
-        latent,
-        relational,
-        numerical,
-        tail_query,
-        head_query,
+        **vars(reader.fact(triple)),
+        known=triple[2] in KnownFacts(kb).answers(query).entity,
+        parts=parts,
+        tail_query=tail_query,
+        head_query=head_query,
     )
+
+
+class _Reader:
+    """Adds names to the parts of a triple's score."""
+
+    def __init__(self, names: Vocabulary, triple: Fact, max_middles: int | None):
+        self.names, self.max_middles = names, max_middles
+        self.short = shorten(names.relations.identifiers)
+        self.ends = (triple[0], triple[2])
+        self.named: dict[str, Callable[[int], Named]] = {
+            "entity": self.entity,
+            "relation": self.relation,
+            "attribute": self.attribute,
+        }
+
+    def entity(self, i: int) -> Named:
+        names = self.names.entities
+        return Named(i, names.unique(i), names.identifiers[i])
+
+    def relation(self, i: int) -> Named:
+        return Named(i, self.short[i], self.names.relations.identifiers[i])
+
+    def attribute(self, i: int) -> Named:
+        names = self.names.attributes
+        return Named(i, names[i], names.identifiers[i])
+
+    def fact(self, fact: Fact) -> NamedFact:
+        head, rel, tail = fact
+        return NamedFact(self.entity(head), self.relation(rel), self.entity(tail))
+
+    def reasons(self, parts: list[Part]) -> tuple[Reason, ...]:
+        """Names the parts of an expert, the strongest first."""
+        order = sorted(parts, key=lambda part: -abs(part.contribution))
+        return tuple(map(self.reason, order))
+
+    def reason(self, part: Part) -> Reason:
+        middles = [_middles(path, *self.ends) for path in part.paths]
+        with_middle = (i for i, some in enumerate(middles) if some)
+        named = set(islice(with_middle, self.max_middles))
+        kept = [i for i, some in enumerate(middles) if i in named or not some]
+        return Reason(
+            part.contribution,
+            self.words(part.words),
+            self.words(part.note),
+            tuple(tuple(map(self.fact, part.paths[i])) for i in kept),
+            len(part.paths),
+            part.own,
+            part.details,
+            tuple(map(self.entity, dict.fromkeys(e for i in kept for e in middles[i]))),
+        )
+
+    def words(self, words: tuple[str | Ref, ...]) -> Words:
+        return tuple(
+            word if isinstance(word, str) else self.named[word.kind](word.id)
+            for word in words
+        )
+
+
+def _middles(path: tuple[Fact, ...], head: int, tail: int) -> list[int]:
+    """Returns the entities that a path passes between head and tail."""
+    entities = dict.fromkeys(e for h, _, t in path for e in (h, t))
+    found = [entity for entity in entities if entity not in (head, tail)]
+    if found or head == tail or len(path) == 1:
+        return found
+    # With a self-loop, the head or the tail itself is the middle.
+    return [h for h, _, t in path if h == t]

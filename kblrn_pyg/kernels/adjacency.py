@@ -11,7 +11,7 @@ class Adjacency(NamedTuple):
 
     Steps over code :obj:`c` from :obj:`u` are a *code group* of :obj:`c`; those
     from :obj:`u` to :obj:`v` over any code are a *pair group*. Code groups of
-    one code lie side by side, so that walking a rule stays within the cache.
+    one code are adjacent in memory, so that walking a rule stays within the cache.
 
     Args:
         code_ptr: Where the code groups of each code begin.
@@ -61,7 +61,7 @@ def build_adjacency(
         num_entities (int): The number of entities.
         num_relations (int): The number of relations.
         self_loops (bool, optional): Whether facts from an entity to itself
-            stay. (default: :obj:`True`)
+            are kept. (default: :obj:`True`)
     """
     if not self_loops:
         keep = head != tail
@@ -71,9 +71,9 @@ def build_adjacency(
 
 @njit(cache=True, nogil=True)
 def _build(head, rel, tail, num_entities, num_codes):
-    """One pass scatters the steps to their sources, which are then sorted alone.
+    """Scatters the steps to their sources in one pass, then sorts each source.
 
-    That keeps the sorting inside the cache, however large the graph is.
+    That keeps sorting inside the cache, however large the graph is.
     """
     begin = np.zeros(num_entities + 1, np.int64)
     for i in range(len(head)):

@@ -23,8 +23,8 @@ def body_sizes(
     Body ``i`` belongs to the rules ``rule_ptr[i] .. rule_ptr[i + 1] - 1``, for
     each of which ``rule_code`` names the code that a pair's first entity must
     have; the entities of a code are given as its domain. ``stamp`` must be -1
-    and ``onward`` 0 everywhere, and are left so, but for the stamps. Bodies
-    that share their second code should stand together.
+    and ``onward`` 0 everywhere; ``onward`` is left so. Bodies that share their
+    second code should be adjacent.
     """
     reached = np.zeros(len(stamp), np.int64)
     sizes = np.zeros(len(first), np.int64)
@@ -64,7 +64,7 @@ def body_sizes(
 
 @njit(cache=True, nogil=True)
 def _set_onward(adjacency, code, onward, on):
-    """Notes, for each entity, its group of a code, plus one; or forgets it."""
+    """Sets, for each entity, its group of a code, plus one; or resets it to 0."""
     if code < 0:
         return
     for group in range(adjacency.code_ptr[code], adjacency.code_ptr[code + 1]):
@@ -107,7 +107,7 @@ def _num_common(adjacency, group, other, source, choices):
 def _num_reached(adjacency, group, onward, source, choices, serial, stamp):
     neighbour, start = adjacency.neighbour, adjacency.group_start
     if choices.equal_ends and choices.equal_middle:
-        # Often one middle leads on at most: then nothing is reached twice.
+        # Often at most one middle leads on: then nothing is reached twice.
         num_steps, only = 0, 0
         for i in range(start[group], start[group + 1]):
             step = onward[neighbour[i]] - 1

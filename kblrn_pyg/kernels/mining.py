@@ -38,7 +38,7 @@ class Scratch(NamedTuple):
     Args:
         mark: For each entity, its pair group at the present pivot, plus one.
         clock: The serial number last used; every call takes new ones, so that
-            nothing has to be wiped between calls.
+            nothing has to be cleared between calls.
         stamp: For each body, the serial number of the fact last counted.
         counted: For each body, the facts counted.
         touched: The bodies counted for the present relation.
@@ -52,12 +52,12 @@ class Scratch(NamedTuple):
 
 
 class Choices(NamedTuple):
-    r"""What counts as a body that holds.
+    r"""The part of the semantics of rules that kernels need.
 
     Args:
         equal_ends: Whether head and tail may be one entity.
         equal_middle: Whether the middle may be the head or the tail.
-        head_in_body: Whether the head's relation may stand in the body.
+        head_in_body: Whether the head's relation may occur in the body.
     """
 
     equal_ends: bool
@@ -66,7 +66,7 @@ class Choices(NamedTuple):
 
 
 def new_scratch(num_entities: int, num_bodies: int) -> Scratch:
-    """Returns working memory for tables of so many bodies."""
+    """Returns working memory for tables of at most ``num_bodies`` bodies."""
     return Scratch(
         np.zeros(num_entities, np.int64),
         np.zeros(1, np.int64),
@@ -105,8 +105,8 @@ def path_supports(facts, adjacency, codes, choices, least, scratch):
     """Counts the support of the two-hop bodies of a relation.
 
     ``codes`` are the least first code to count, the one behind the last, and
-    the number of all codes: a table of all bodies may be too large to be
-    filled in one go.
+    the number of all codes: a table of all bodies may be too large to fill at
+    once.
 
     Returns the keys ``(first - first_code) * num_codes + second`` of the bodies
     with a support of at least ``least``, and their supports.
@@ -194,11 +194,11 @@ def direct_supports(facts, adjacency, codes, choices, least, scratch):
             first = pair_code[j]
             if first < first_code or first >= last_code:
                 continue
-            if not _may_stand(first, relation, choices.head_in_body):
+            if not _may_be_step(first, relation, choices.head_in_body):
                 continue
             for k in range(j, pair_start[group + 1]):
                 second = pair_code[k]
-                if not _may_stand(second, relation, choices.head_in_body):
+                if not _may_be_step(second, relation, choices.head_in_body):
                     continue
                 key = (first - first_code) * num_codes + second
                 if stamp[key] <= started:
@@ -211,8 +211,8 @@ def direct_supports(facts, adjacency, codes, choices, least, scratch):
 
 
 @njit(cache=True, nogil=True)
-def _may_stand(code, relation, head_in_body):
-    """Tells whether a code may stand between head and tail themselves."""
+def _may_be_step(code, relation, head_in_body):
+    """Tells whether a code may be a step from the head to the tail."""
     if code == 2 * relation:
         return False
     return head_in_body or code != 2 * relation + 1

@@ -1,25 +1,30 @@
-"""How many candidates stand above and beside the true answers of queries."""
+"""How many candidates score above, or the same as, the true answers of queries."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from kblrn_pyg.kernels.threads import default_threads, run_all
+from kblrn_pyg.kernels.threads import no_scratch, run_slices
 
 
 class Standings(NamedTuple):
     r"""Where each answer stands among the candidates of its query.
 
     Args:
-        better: The candidates with a higher score.
-        ties: The other candidates with the same score.
-        num_candidates: The candidates, the answer itself among them.
+        better: The number of candidates with a higher score.
+        ties: The number of other candidates with the same score.
+        num_candidates: The number of candidates, including the answer itself.
     """
 
     better: np.ndarray
     ties: np.ndarray
     num_candidates: np.ndarray
+
+    @property
+    def rank(self) -> np.ndarray:
+        """The realistic ranks: 1, plus what is better, plus half of the ties."""
+        return 1 + self.better + self.ties / 2
 
 
 def rank_answers(
@@ -49,13 +54,7 @@ def rank_answers(
         columns = (column[part] for column in out)
         _count(scores, row[part], answer[part], known_ptr, known, *columns)
 
-    num_threads = num_threads or default_threads()
-    # More parts than threads, so that all end together.
-    num_parts = max(1, min(len(row), 4 * num_threads if num_threads > 1 else 1))
-    bounds = np.linspace(0, len(row), num_parts + 1).astype(int).tolist()
-    parts = [slice(a, b) for a, b in zip(bounds[:-1], bounds[1:])]
-    for _ in run_all(count, parts, lambda: None, num_threads):
-        pass
+    run_slices(count, len(row), no_scratch, num_threads)
     return out
 
 

@@ -47,7 +47,7 @@ def add_recalled_gradient(walks, query, grad, weight_grad):
 def recall_asked(walks, run, stamp, out):
     """Writes the entities of a run whose stamp is negative to ``out``.
 
-    Returns their number. There must be room for one more.
+    Returns their number. ``out`` must have room for one more.
     """
     count = 0
     for i in range(walks.ptr[run], walks.ptr[run + 1]):

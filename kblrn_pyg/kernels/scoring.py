@@ -109,11 +109,13 @@ def path_gradient(
 
 
 @njit(cache=True, nogil=True)
-def add_differences(features, sign, entity, rel, weight, centre, width, scores):
-    """Adds weight times activation for every number that a candidate has.
+def add_differences(features, sign, entity, rel, numbers, scores):
+    """Adds weight times activation for every number that an entity has.
 
-    ``sign`` is 1 if the entities are heads, -1 if they are tails.
+    ``sign`` is 1 if the known entities are heads, -1 if they are tails;
+    ``numbers`` are the weight, centre and width of each feature.
     """
+    weight, centre, width = numbers
     known_ptr = features.known_ptr
     for q in range(len(entity)):
         for i in range(features.ptr[rel[q]], features.ptr[rel[q] + 1]):
@@ -131,10 +133,9 @@ def add_differences(features, sign, entity, rel, weight, centre, width, scores):
 
 
 @njit(cache=True, nogil=True)
-def difference_gradient(
-    features, sign, entity, rel, weight, centre, width, grad, grads
-):
+def difference_gradient(features, sign, entity, rel, numbers, grad, grads):
     """Adds the gradients of weights, centres and widths to the rows of ``grads``."""
+    weight, centre, width = numbers
     known_ptr = features.known_ptr
     for q in range(len(entity)):
         for i in range(features.ptr[rel[q]], features.ptr[rel[q] + 1]):

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from numba import config
 
@@ -87,6 +87,80 @@ def run_all(
             helper.result()
     while not found.empty():
         yield found.get()
+
+
+def run_slices(
+    function: Callable[[slice, Scratch], Result],
+    size: int,
+    new_scratch: Callable[[], Scratch],
+    num_threads: int | None = None,
+) -> list[Result]:
+    r"""Calls a function for slices of rows; results are in the order of the rows.
+
+    There are more slices than threads, so that all end together, and always the
+    same ones, so that sums over their results can be reproduced.
+
+    Args:
+        function (callable): Takes a slice and working memory that no other
+            thread uses.
+        size (int): The number of rows.
+        new_scratch (callable): Makes working memory, at most once a thread.
+        num_threads (int, optional): The number of threads.
+            (default: :obj:`None`, all cores)
+    """
+    num_threads = num_threads or default_threads()
+    num_parts = min(size, 4 * num_threads) if num_threads > 1 else 1
+    parts = cut(size, max(num_parts, 1))
+
+    def work(i: int, scratch: Scratch) -> tuple[int, Result]:
+        return i, function(parts[i], scratch)
+
+    found = run_all(work, range(len(parts)), new_scratch, num_threads)
+    return [result for _, result in sorted(found, key=lambda item: item[0])]
+
+
+def cut(size: int, num_parts: int) -> list[slice]:
+    r"""Cuts rows into consecutive slices of about the same length.
+
+    Args:
+        size (int): The number of rows.
+        num_parts (int): The number of slices.
+
+    Example:
+        >>> cut(5, 2)
+        [slice(0, 2, None), slice(2, 5, None)]
+    """
+    bounds = [size * i // num_parts for i in range(num_parts + 1)]
+    return [slice(a, b) for a, b in zip(bounds[:-1], bounds[1:])]
+
+
+class ScratchPool(Generic[Scratch]):
+    r"""Working memory that outlives calls, as making it anew takes time.
+
+    Args:
+        make (callable): Makes working memory when all of it is in use.
+    """
+
+    def __init__(self, make: Callable[[], Scratch]) -> None:
+        self._make = make
+        self._free: list[Scratch] = []
+
+    @contextmanager
+    def borrowed(self) -> Iterator[Scratch]:
+        """Gives working memory that nobody else has until it is back."""
+        try:
+            scratch = self._free.pop()
+        except IndexError:
+            scratch = self._make()
+        yield scratch
+        self._free.append(scratch)  # not after an error, which may have left traces
+
+    def __deepcopy__(self, _: dict) -> "ScratchPool[Scratch]":
+        return ScratchPool(self._make)
+
+
+def no_scratch() -> None:
+    """Working memory of a function that needs none."""
 
 
 def _is_sharing() -> bool:

@@ -7,7 +7,7 @@ from numba import njit
 
 from kblrn_pyg.kernels.adjacency import find_group
 
-# How many steps along a list take as long as finding a group.
+# The number of steps along a list that take as long as finding a group.
 _LOOK_UP_COST = 8
 
 
@@ -226,7 +226,7 @@ def middles(adjacency, first, second, head, tail, choices, own, limit, out):
 
 @njit(cache=True, nogil=True)
 def holds(adjacency, first, second, parallel, head, tail, choices, own, out):
-    """Tells whether a body holds for a pair, the own fact left aside."""
+    """Tells whether a body holds for a pair without the own fact."""
     if head == tail and not choices.equal_ends:
         return False
     own_head, own_rel, own_tail = own
@@ -241,7 +241,7 @@ def holds(adjacency, first, second, parallel, head, tail, choices, own, out):
 
 @njit(cache=True, nogil=True)
 def pair_rules(adjacency, rules, head, rel, tail, choices, leave_own, ptr, rule_id):
-    """Finds the rules that hold for each fact; fills only where there is room.
+    """Finds the rules that hold for each fact.
 
     Called with an empty ``rule_id`` it counts into ``ptr[1:]``, called with a
     large enough one it writes from ``ptr[i]`` on.
@@ -274,8 +274,8 @@ def pair_rules(adjacency, rules, head, rel, tail, choices, leave_own, ptr, rule_
 def own_rules(adjacency, bodies, choices, head, rel, tail, maybe, ptr, rule_id):
     """Finds the rules that hold for each fact by that fact alone.
 
-    Only facts marked in ``maybe`` are looked at. What is given as ``ptr`` and
-    ``rule_id``, and done with them, is as in :meth:`pair_rules`.
+    Only facts marked in ``maybe`` are looked at; for ``ptr`` and ``rule_id``, see
+    :meth:`pair_rules`.
     """
     fill = len(rule_id) > 0
     out = np.empty(1, np.int64)

@@ -1,20 +1,36 @@
 """The experts and the model."""
 
-from kblrn_pyg.nn.kblrn import INSTANCES, KBLRN
+from kblrn_pyg.nn.build import INSTANCES
+from kblrn_pyg.nn.expert import Expert
+from kblrn_pyg.nn.kblrn import KBLRN
 from kblrn_pyg.nn.latent import LatentExpert
 from kblrn_pyg.nn.numerical import NumericalExpert
+from kblrn_pyg.nn.part import Part, Ref
 from kblrn_pyg.nn.relational import RelationalExpert
-from kblrn_pyg.nn.rescal import RESCAL
-from kblrn_pyg.nn.scorers import SCORERS
-from kblrn_pyg.nn.transe import FreeTransE
+from kblrn_pyg.nn.scorers import (
+    RESCAL,
+    SCORERS,
+    DistMultScorer,
+    FreeTransE,
+    ReciprocalScorer,
+    Scorer,
+)
+from kblrn_pyg.nn.settings import ModelSettings
 
 __all__ = [
     "INSTANCES",
     "KBLRN",
     "RESCAL",
     "SCORERS",
+    "DistMultScorer",
+    "Expert",
     "FreeTransE",
     "LatentExpert",
+    "ModelSettings",
     "NumericalExpert",
+    "Part",
+    "ReciprocalScorer",
+    "Ref",
     "RelationalExpert",
+    "Scorer",
 ]

@@ -1,59 +1,164 @@
-"""What the experts with one weight for every feature of a relation share."""
+"""What an expert of a product of experts is."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
-from torch.nn import Module, Parameter
+
+from kblrn_pyg.data.queries import Queries
+from kblrn_pyg.nn.arguments import Rebuildable
+from kblrn_pyg.nn.part import Part
+
+# How many candidates 'add_to' scores at once.
+_CANDIDATES_AT_ONCE = 1 << 20
 
 
-def at_least_single(scores: Tensor) -> Tensor:
-    """Returns scores in a precision that kernels know."""
-    is_short = scores.dtype in (torch.half, torch.bfloat16)
-    return scores.float() if is_short else scores
+class Expert(Rebuildable):
+    r"""An expert: a module that scores, differentiates and explains itself.
 
+    The scores of the experts of a model add up. Only :meth:`forward` must be
+    written; everything else has a default that follows from it and may be
+    replaced by something faster, or more telling. An expert of one's own goes
+    where letters go, and is then trained, evaluated, explained, reported, saved
+    and loaded as the others are:
 
-class FeatureExpert(Module):
-    r"""An expert that adds up the weights of features.
+    .. code-block:: python
 
-    Args:
-        num_nodes (int): The number of entities.
-        num_features (int): The number of features of all relations.
+        class Popularity(Expert):
+            def __init__(self, num_nodes, num_relations):
+                super().__init__()
+                self.weight = Parameter(torch.zeros(num_relations, num_nodes))
+
+            def forward(self, head_index, rel_type, tail_index):
+                return self.weight[rel_type, tail_index]
+
+        popularity = Popularity(data["entity"].num_nodes, len(data.edge_types))
+        model = KBLRN.from_data(data, experts=["l", "r", popularity])
+
+    The arguments of the constructor are kept in the model file; see
+    :class:`Rebuildable` for what they may be.
     """
 
-    def __init__(self, num_nodes: int, num_features: int) -> None:
-        super().__init__()
-        self.num_nodes = num_nodes
-        self.weight = Parameter(torch.empty(num_features))
+    @property
+    def name(self) -> str:
+        """What the expert is called, by default after its class."""
+        return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(self).__name__).lower()
 
-    def score_tails(self, head_index: Tensor, rel_type: Tensor) -> Tensor:
-        """Scores all tails of each query."""
-        return self.add_to(self._zeros(head_index), False, head_index, rel_type)
-
-    def score_heads(self, rel_type: Tensor, tail_index: Tensor) -> Tensor:
-        """Scores all heads of each query."""
-        return self.add_to(self._zeros(tail_index), True, tail_index, rel_type)
-
-    def add_to(
-        self, scores: Tensor, from_tail: bool, entity: Tensor, rel_type: Tensor
+    def forward(
+        self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
     ) -> Tensor:
-        r"""Adds the scores of all candidates to rows of scores, maybe in place.
+        r"""Returns the score of each triple.
 
         Args:
-            scores (torch.Tensor): A row for each query.
-            from_tail (bool): Whether the known entities are tails.
-            entity (torch.Tensor): The known entity of each query.
-            rel_type (torch.Tensor): The relation of each query.
+            head_index (torch.Tensor): The head indices.
+            rel_type (torch.Tensor): The relation types.
+            tail_index (torch.Tensor): The tail indices.
         """
         raise NotImplementedError
 
-    def draw_weights(self, sizes: Tensor) -> None:
-        r"""Draws the weights as Glorot and Bengio do, relation by relation.
+    def score_candidates(self, queries: Queries, candidates: Tensor) -> Tensor:
+        r"""Returns the scores of some candidates of each query.
 
         Args:
-            sizes (torch.Tensor): The number of features of each relation.
+            queries (Queries): The queries.
+            candidates (torch.Tensor): A row of entities for each query.
         """
-        bound = (6 / (sizes + 1.0)).sqrt().repeat_interleave(sizes)
-        with torch.no_grad():
-            self.weight.uniform_(-1, 1).mul_(bound.to(self.weight))
+        triples = (index.flatten() for index in queries.triples(candidates))
+        return self(*triples).view(candidates.shape)
 
-    def _zeros(self, entity: Tensor) -> Tensor:
-        return self.weight.new_zeros(entity.numel(), self.num_nodes)
+    def score_all(self, queries: Queries, num_nodes: int) -> Tensor:
+        r"""Returns the score of every entity as an answer to each query.
+
+        Args:
+            queries (Queries): The queries.
+            num_nodes (int): The number of entities.
+        """
+        parameter = next(self.parameters(), None)
+        dtype = torch.get_default_dtype() if parameter is None else parameter.dtype
+        shape, device = (len(queries), num_nodes), queries.entity.device
+        return self.add_to(torch.zeros(shape, dtype=dtype, device=device), queries)
+
+    def add_to(self, scores: Tensor, queries: Queries) -> Tensor:
+        r"""Adds the scores of all entities to rows of scores, maybe in place.
+
+        Args:
+            scores (torch.Tensor): A row for each query.
+            queries (Queries): The queries.
+        """
+        num_rows, num_nodes = scores.shape
+        step = max(1, _CANDIDATES_AT_ONCE // max(num_rows, 1))
+        entities = torch.arange(num_nodes, device=scores.device)
+        found = [
+            self.score_candidates(queries, some.expand(num_rows, -1))
+            for some in entities.split(step)
+        ]
+        return scores + torch.cat(found, dim=1).to(scores.dtype)
+
+    def own_evidence(
+        self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
+    ) -> Tensor:
+        r"""Returns what each fact adds to its own score, which losses leave out.
+
+        Args:
+            head_index (torch.Tensor): The head indices.
+            rel_type (torch.Tensor): The relation types.
+            tail_index (torch.Tensor): The tail indices.
+        """
+        return torch.zeros(head_index.shape, device=head_index.device)
+
+    def penalty(
+        self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
+    ) -> Tensor | float:
+        r"""Returns what to add to the loss of a batch of triples.
+
+        Args:
+            head_index (torch.Tensor): The head indices.
+            rel_type (torch.Tensor): The relation types.
+            tail_index (torch.Tensor): The tail indices.
+        """
+        return 0.0
+
+    def parts(self, head: int, rel: int, tail: int, side: str = "tail") -> list[Part]:
+        r"""Returns the reasons that the score of a triple is the sum of.
+
+        Args:
+            head (int): The head.
+            rel (int): The relation.
+            tail (int): The tail.
+            side (str, optional): The side whose query the triple answers; it
+                matters to experts whose two scores of a triple differ.
+                (default: :obj:`"tail"`)
+        """
+        parameter = next(self.parameters(), torch.empty(0))
+        index = torch.tensor([[head], [rel], [tail]], device=parameter.device)
+        queries = Queries.of_triples(index[0], index[1], index[2], side)
+        answer = index[0] if side == "head" else index[2]
+        score = self.score_candidates(queries, answer[:, None])
+        return [Part(float(score), (type(self).__name__,))]
+
+    def speaks_of(self, rel: int) -> bool:
+        r"""Tells whether the scores of a relation's triples can differ from zero.
+
+        Args:
+            rel (int): The relation.
+        """
+        return True
+
+    def fingerprint(self) -> bytes:
+        """Returns what the weights are for; equal ones may replace each other."""
+        shapes = {name: tuple(v.shape) for name, v in self.state_dict().items()}
+        return f"{type(self).__name__} {shapes}".encode()
+
+    def reset_parameters(self) -> None:
+        """Resets the parameters of all modules that can do so."""
+        for module in self.children():
+            reset = getattr(module, "reset_parameters", None)
+            if reset is not None:
+                reset()
+
+    @contextmanager
+    def encoded(self) -> Iterator[None]:
+        """Keeps, for a while, what is the same for all queries of a step."""
+        yield

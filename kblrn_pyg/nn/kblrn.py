@@ -1,25 +1,27 @@
-"""KBLRN: the product of latent, relational and numerical experts."""
+"""KBLRN: a product of experts."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import Module, Parameter
+from torch.nn import Module, ModuleDict, Parameter
 from torch_geometric.data import Data, HeteroData
-from torch_geometric.nn.kge import KGEModel
 
-from kblrn_pyg.data import as_kb, numerical_features
+from kblrn_pyg.data import Vocabulary, as_kb
+from kblrn_pyg.data.queries import SIDES, Queries, check_side
+from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.loader import QueryLoader, TripleLoader, batch_triples
-from kblrn_pyg.nn.latent import LatentExpert
-from kblrn_pyg.nn.numerical import NumericalExpert
-from kblrn_pyg.nn.objective import batch_loss, exact_loss, sampled_loss
-from kblrn_pyg.nn.relational import RelationalExpert
-from kblrn_pyg.nn.scorers import scorer_name
-from kblrn_pyg.nn.transfer import take_experts
-from kblrn_pyg.rules import PathFeatures, RuleSet, mine_rules
+from kblrn_pyg.nn import model_file
+from kblrn_pyg.nn.build import build_experts, instance_of
+from kblrn_pyg.nn.expert import Expert
+from kblrn_pyg.nn.latent import AnyScorer, LatentExpert
+from kblrn_pyg.nn.losses import Facts, batch_loss, exact_loss, sampled_loss
+from kblrn_pyg.nn.settings import ModelSettings
+from kblrn_pyg.rules import RuleSet
 
 if TYPE_CHECKING:
     from kblrn_pyg.explain import Reasons
@@ -28,35 +30,29 @@ if TYPE_CHECKING:
 # How many scores 'test' holds at once.
 _TEST_SCORES = 1 << 24
 
-INSTANCES = ("l", "r", "n", "lr", "ln", "rn", "lrn")
-
 
 class KBLRN(Module):
     r"""KBLRN from the `"KBLRN: End-to-End Learning of Knowledge Base
     Representations with Latent, Relational, and Numerical Features"
     <https://arxiv.org/abs/1709.04676>`_ paper.
 
-    The probability of a triple is a product of experts, one of each kind for
-    every relation, so that their logarithms, the scores, add up:
+    The probability of a triple is a product of experts, so that their
+    logarithms, the scores, add up. In the paper there is one of each kind for
+    every relation:
 
     .. math::
         p(h, r, t) \propto f_{(r, L)}(h, r, t) \cdot f_{(r, R)}(h, r, t) \cdot
         f_{(r, N)}(h, r, t)
 
-    The model keeps the contract of
+    Here they may be any :class:`Expert` objects. The model keeps the contract of
     :class:`torch_geometric.nn.kge.KGEModel`; :meth:`from_data` is the short way
     from a knowledge base to a model.
 
     Args:
         num_nodes (int): The number of entities.
         num_relations (int): The number of relations.
-        latent (LatentExpert, optional): The latent expert.
-            (default: :obj:`None`)
-        relational (RelationalExpert, optional): The relational expert.
-            (default: :obj:`None`)
-        numerical (NumericalExpert, optional): The numerical expert.
-            (default: :obj:`None`)
-        num_negatives (int, optional): How many entities to sample for each
+        experts (dict): The experts by name.
+        num_negatives (int, optional): The number of entities to sample for each
             triple and side of the loss. If :obj:`None`, the loss is exact, over
             all entities. (default: :obj:`500`)
         negatives (str, optional): :obj:`"triple"` draws them for each triple,
@@ -67,46 +63,30 @@ class KBLRN(Module):
         self,
         num_nodes: int,
         num_relations: int,
-        latent: LatentExpert | None = None,
-        relational: RelationalExpert | None = None,
-        numerical: NumericalExpert | None = None,
+        experts: Mapping[str, Expert],
         num_negatives: int | None = 500,
         negatives: str = "triple",
     ) -> None:
         super().__init__()
-        if latent is None and relational is None and numerical is None:
-            raise ValueError("a model must have at least one expert")
-        if negatives not in ("triple", "shared"):
-            raise ValueError(
-                f"'negatives' must be triple or shared (got {negatives!r})"
-            )
-        if num_negatives is not None and num_negatives < 1:
-            raise ValueError(f"'num_negatives' must be positive (got {num_negatives})")
+        if not experts:
+            raise ValueError("'experts' must name at least one expert (got none)")
         self.num_nodes, self.num_relations = num_nodes, num_relations
-        self.latent, self.relational, self.numerical = latent, relational, numerical
+        self.experts = ModuleDict(dict(experts))
         self.num_negatives, self.negatives = num_negatives, negatives
-        self.config: dict[str, Any] = {}
+        self.settings: ModelSettings | None = None
         self.kb: HeteroData | None = None  # whose names answers and reasons use
-        self._names_digest = ""
+        self.known: tuple[HeteroData, ...] = ()  # facts that are known besides it
+        self._vocabulary: tuple[HeteroData, Vocabulary] | None = None
 
     @classmethod
     def from_data(
         cls,
         data: HeteroData | Data,
-        experts: str = "lrn",
-        hidden_channels: int = 100,
-        scorer: str | KGEModel | Sequence[str | KGEModel] = "distmult",
+        experts: str | Sequence[str | Expert] = "lrn",
+        hidden_channels: int = ModelSettings.hidden_channels,
+        scorer: AnyScorer | Sequence[AnyScorer] = "distmult",
         rules: RuleSet | None = None,
-        numerical: str = "rbf",
-        learn_rbf: bool = False,
-        threshold: float = 0.9,
-        num_negatives: int | None = 500,
-        negatives: str = "triple",
-        dropout: float = 0.0,
-        n3: float = 0.0,
-        l2: float = 0.0,
-        entity_dropout: float = 0.0,
-        latent_dropout: float = 0.0,
+        **settings: Any,
     ) -> "KBLRN":
         r"""Makes a model for a knowledge base.
 
@@ -114,113 +94,100 @@ class KBLRN(Module):
             data (HeteroData or Data): The knowledge base; a
                 :class:`~torch_geometric.data.HeteroData` with several node
                 types, or PyG's homogeneous :obj:`Data(edge_index, edge_type)`.
-            experts (str, optional): Which experts: :obj:`"l"`, :obj:`"r"`,
-                :obj:`"n"`, :obj:`"lr"`, :obj:`"ln"`, :obj:`"rn"` or
-                :obj:`"lrn"`. (default: :obj:`"lrn"`)
+            experts (str or sequence, optional): Which experts: the letters
+                :obj:`l` (embeddings), :obj:`r` (paths) and :obj:`n` (numbers),
+                as in :obj:`"lrn"`, or a sequence of letters and :class:`Expert`
+                objects. (default: :obj:`"lrn"`)
             hidden_channels (int, optional): The embedding size.
                 (default: :obj:`100`)
             scorer (optional): See :class:`LatentExpert`.
                 (default: :obj:`"distmult"`)
             rules (RuleSet, optional): The rules of the relational expert.
                 (default: :obj:`None`, what :meth:`mine_rules` finds)
-            numerical (str, optional): :obj:`"rbf"` or :obj:`"sign"`.
-                (default: :obj:`"rbf"`)
-            learn_rbf (bool, optional): See :class:`NumericalExpert`.
-                (default: :obj:`False`)
-            threshold (float, optional): See
-                :meth:`~kblrn_pyg.data.numerical_features`.
-                (default: :obj:`0.9`)
-            num_negatives (int, optional): See :class:`KBLRN`.
-                (default: :obj:`500`)
-            negatives (str, optional): See :class:`KBLRN`.
-                (default: :obj:`"triple"`)
-            dropout (float, optional): See :class:`LatentExpert`.
-                (default: :obj:`0.0`)
-            n3 (float, optional): See :class:`LatentExpert`.
-                (default: :obj:`0.0`)
-            l2 (float, optional): See :class:`LatentExpert`.
-                (default: :obj:`0.0`)
-            entity_dropout (float, optional): See :class:`LatentExpert`.
-                (default: :obj:`0.0`)
-            latent_dropout (float, optional): See :class:`LatentExpert`;
-                without other experts it means nothing. (default: :obj:`0.0`)
+            **settings (optional): The other fields of :class:`ModelSettings`,
+                such as :obj:`num_negatives`, :obj:`dropout` or
+                :obj:`threshold`.
 
         Example:
             >>> from kblrn_pyg.datasets import Families
             >>> KBLRN.from_data(Families()[0], experts="lrn", hidden_channels=32)
             KBLRN(2232, num_relations=12, experts='lrn', hidden_channels=32)
         """
-        if experts not in INSTANCES:
-            known = ", ".join(INSTANCES)
-            raise ValueError(f"'experts' must be one of {known} (got {experts!r})")
-        data = as_kb(data)
-        num_nodes, num_relations = data["entity"].num_nodes, len(data.edge_types)
-        latent = relational = numbers = None
-        if "l" in experts:
-            latent = LatentExpert(
-                num_nodes,
-                num_relations,
-                hidden_channels,
-                scorer,
-                dropout,
-                n3,
-                l2,
-                entity_dropout,
-                latent_dropout if len(experts) > 1 else 0.0,
+        names = {field.name for field in fields(ModelSettings)} - {"experts"}
+        unknown = sorted(set(settings) - names)
+        if unknown:
+            raise ValueError(
+                f"settings must be among {', '.join(sorted(names))} (got "
+                f"{', '.join(unknown)})"
             )
-        if "r" in experts:
-            rules = mine_rules(data, confidences=False) if rules is None else rules
-            relational = RelationalExpert(PathFeatures(data, rules))
-        if "n" in experts:
-            features = numerical_features(data, threshold)
-            numbers = NumericalExpert(features, data["entity"].x, numerical, learn_rbf)
-        model = cls(
-            num_nodes,
-            num_relations,
-            latent,
-            relational,
-            numbers,
-            num_negatives,
-            negatives,
-        )
-        model.kb = data
-        scorers = [scorer] if isinstance(scorer, str | KGEModel) else scorer
-        model.config = {
-            "experts": experts,
-            "hidden_channels": hidden_channels,
-            "scorer": [scorer_name(one) for one in scorers],
-            "numerical": numerical,
-            "learn_rbf": learn_rbf,
-            "threshold": threshold,
-            "num_negatives": num_negatives,
-            "negatives": negatives,
-            "dropout": dropout,
-            "n3": n3,
-            "l2": l2,
-            "entity_dropout": entity_dropout,
-            "latent_dropout": latent_dropout,
-        }
-        entity = data["entity"]
-        names = [*entity.get("identifier", entity.name), *map(str, data.edge_types)]
-        model._names_digest = hashlib.sha256("\n".join(names).encode()).hexdigest()
+        kb = as_kb(data)
+        given = {"hidden_channels": hidden_channels, **settings}
+        built, chosen = build_experts(kb, experts, scorer, rules, given)
+        sizes = kb["entity"].num_nodes, len(kb.edge_types)
+        model = cls(*sizes, built, chosen.num_negatives, chosen.negatives)
+        model.kb, model.settings = kb, chosen
         return model
 
     @property
-    def experts(self) -> str:
-        """The letters of the experts that the model has."""
-        has = (self.latent, self.relational, self.numerical)
-        return "".join(letter for letter, one in zip("lrn", has) if one is not None)
+    def instance(self) -> str:
+        """The letters of the experts; those without one are named."""
+        return instance_of(self.experts)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The settings as plain values by name."""
+        return {} if self.settings is None else asdict(self.settings)
 
     @property
     def is_exact(self) -> bool:
         """Whether the loss is over all entities."""
         return self.num_negatives is None
 
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The names of the knowledge base."""
+        kb = self.require_kb()
+        if self._vocabulary is None or self._vocabulary[0] is not kb:
+            self._vocabulary = kb, Vocabulary.of(kb)
+        return self._vocabulary[1]
+
+    def require_kb(self) -> HeteroData:
+        """Returns the knowledge base, without which there are no names."""
+        if self.kb is None:
+            raise ValueError(
+                "'model' must know its knowledge base: make it by 'KBLRN.from_data', "
+                "or set 'model.kb'"
+            )
+        return self.kb
+
     def reset_parameters(self) -> None:
         """Resets all learnable parameters of the module."""
-        for expert in (self.latent, self.relational, self.numerical):
-            if expert is not None:
-                expert.reset_parameters()
+        for expert in self._experts():
+            expert.reset_parameters()
+
+    def without(self, name: str) -> "KBLRN":
+        r"""Returns a model of the other experts, which share their weights.
+
+        It is not what training without the expert would have given: the others
+        have learned to leave to it what it knows.
+
+        Args:
+            name (str): The name of the expert that is left out.
+        """
+        if name not in self.experts:
+            raise ValueError(
+                f"'name' must be one of {', '.join(self.experts)} (got {name!r})"
+            )
+        others = {key: one for key, one in self.experts.items() if key != name}
+        model = KBLRN(
+            self.num_nodes,
+            self.num_relations,
+            others,  # type: ignore[arg-type]
+            self.num_negatives,
+            self.negatives,
+        )
+        model.kb, model.known = self.kb, self.known
+        return model.train(self.training)
 
     def take_experts(self, other: "KBLRN") -> None:
         r"""Takes over the weights of the experts that another model has, too.
@@ -241,14 +208,28 @@ class KBLRN(Module):
             other (KBLRN): A model of the same knowledge base, with the same
                 scorer and size, rules and numbers, as far as it has them.
         """
-        if self._names_digest != other._names_digest:
+        if self._names_digest() != other._names_digest():
             raise ValueError("'other' must be of the same knowledge base")
-        take_experts(self, other)
+        shared = [name for name in self.experts if name in other.experts]
+        if not shared:
+            raise ValueError(
+                f"'other' must have one of the experts {self.instance} (got "
+                f"{other.instance})"
+            )
+        pairs = {name: (self.experts[name], other.experts[name]) for name in shared}
+        for name, (mine, theirs) in pairs.items():
+            if mine.fingerprint() != theirs.fingerprint():  # type: ignore[operator]
+                raise ValueError(
+                    "'other' must be of the same knowledge base and settings (its "
+                    f"{name} expert is different)"
+                )
+        for mine, theirs in pairs.values():
+            mine.load_state_dict(theirs.state_dict())
 
     def feature_parameters(self) -> list[Parameter]:
-        """Returns the parameters of the relational and the numerical expert."""
-        experts = (self.relational, self.numerical)
-        return [p for one in experts if one is not None for p in one.parameters()]
+        """Returns the parameters of all experts but those of embeddings."""
+        others = [one for one in self._experts() if not isinstance(one, LatentExpert)]
+        return [parameter for one in others for parameter in one.parameters()]
 
     def forward(
         self,
@@ -257,6 +238,9 @@ class KBLRN(Module):
         tail_index: Tensor | None = None,
     ) -> Tensor:
         r"""Returns the score of each triple.
+
+        With reciprocal relations, it is that of the tail; see
+        :meth:`score_candidates` for both sides.
 
         Args:
             head_index (torch.Tensor): The head indices, or a batch of PyG's
@@ -267,14 +251,30 @@ class KBLRN(Module):
         if isinstance(head_index, HeteroData):
             triples = batch_triples(head_index)
             return self(triples.head_index, triples.rel_type, triples.tail_index)
-        assert rel_type is not None
-        assert tail_index is not None
-        parts = [
-            expert(head_index, rel_type, tail_index)
-            for expert in (self.latent, self.relational, self.numerical)
-            if expert is not None
-        ]
+        parts = [expert(head_index, rel_type, tail_index) for expert in self._experts()]
         return sum(parts[1:], start=parts[0])
+
+    def score_candidates(self, queries: Queries, candidates: Tensor) -> Tensor:
+        r"""Returns the scores of some candidates of each query.
+
+        Args:
+            queries (Queries): The queries.
+            candidates (torch.Tensor): A row of entities for each query.
+        """
+        parts = [one.score_candidates(queries, candidates) for one in self._experts()]
+        return sum(parts[1:], start=parts[0])
+
+    def score_all(self, queries: Queries) -> Tensor:
+        r"""Returns the score of every entity as an answer to each query.
+
+        Args:
+            queries (Queries): The queries.
+        """
+        first, *others = self._experts()
+        scores = first.score_all(queries, self.num_nodes)
+        for expert in others:
+            scores = expert.add_to(scores, queries)
+        return scores
 
     def score_tails(self, head_index: Tensor, rel_type: Tensor) -> Tensor:
         r"""Returns the score of every tail of the queries :obj:`(h, r, ?)`.
@@ -283,10 +283,7 @@ class KBLRN(Module):
             head_index (torch.Tensor): The head indices.
             rel_type (torch.Tensor): The relation types.
         """
-        scores = None
-        if self.latent is not None:
-            scores = self.latent.score_tails(head_index, rel_type)
-        return self._add_features(scores, False, head_index, rel_type)
+        return self.score_all(Queries(head_index, rel_type, "tail"))
 
     def score_heads(self, rel_type: Tensor, tail_index: Tensor) -> Tensor:
         r"""Returns the score of every head of the queries :obj:`(?, r, t)`.
@@ -295,38 +292,32 @@ class KBLRN(Module):
             rel_type (torch.Tensor): The relation types.
             tail_index (torch.Tensor): The tail indices.
         """
-        scores = None
-        if self.latent is not None:
-            scores = self.latent.score_heads(rel_type, tail_index)
-        return self._add_features(scores, True, tail_index, rel_type)
-
-    def _add_features(
-        self, scores: Tensor | None, from_tail: bool, entity: Tensor, rel_type: Tensor
-    ) -> Tensor:
-        if scores is None:
-            some = next(self.parameters())
-            scores = some.new_zeros(entity.numel(), self.num_nodes)
-        for expert in (self.relational, self.numerical):
-            if expert is not None:
-                scores = expert.add_to(scores, from_tail, entity, rel_type)
-        return scores
+        return self.score_all(Queries(tail_index, rel_type, "head"))
 
     def own_evidence(
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
     ) -> Tensor:
-        r"""Returns the part of each score that a fact gives itself.
+        r"""Returns what each fact adds to its own score.
 
-        It is zero for all that is no known fact. The loss leaves it out, so that
-        the score of a fact without it is what was learned.
+        It is zero for all that is not a known fact. The loss leaves it out, so
+        that the score of a fact without it is what was learned.
 
         Args:
             head_index (torch.Tensor): The head indices.
             rel_type (torch.Tensor): The relation types.
             tail_index (torch.Tensor): The tail indices.
         """
-        if self.relational is None:
-            return next(self.parameters()).new_zeros(head_index.shape)
-        return self.relational.own_evidence(head_index, rel_type, tail_index)
+        triples = head_index, rel_type, tail_index
+        parts = [expert.own_evidence(*triples) for expert in self._experts()]
+        return sum(parts[1:], start=parts[0])
+
+    @contextmanager
+    def encoded(self) -> Iterator[None]:
+        """Keeps, for a while, what experts compute once for all queries."""
+        with ExitStack() as stack:
+            for expert in self._experts():
+                stack.enter_context(expert.encoded())
+            yield
 
     def loss(
         self,
@@ -353,17 +344,17 @@ class KBLRN(Module):
             return batch_loss(self, head_index)
         assert rel_type is not None
         assert tail_index is not None
-        if side not in (None, "tail", "head"):
-            raise ValueError(f"'side' must be tail, head or None (got {side!r})")
+        if side is not None:
+            check_side(side)
         one_side = exact_loss if self.is_exact else sampled_loss
-        sides = ("tail", "head") if side is None else (side,)
-        losses = [
-            one_side(self, head_index, rel_type, tail_index, which == "head")
-            for which in sides
-        ]
-        loss = torch.stack(losses).mean()
-        if self.latent is not None:
-            loss = loss + self.latent.penalty(head_index, rel_type, tail_index)
+        sides = reversed(SIDES) if side is None else (side,)
+        triples = head_index, rel_type, tail_index
+        with self.encoded():
+            facts = Facts.of(self, *triples)
+            losses = [one_side(self, facts, which) for which in sides]
+            loss = torch.stack(losses).mean()
+            for expert in self._experts():
+                loss = loss + expert.penalty(*triples)
         return loss
 
     def loader(
@@ -444,21 +435,8 @@ class KBLRN(Module):
         novel: bool = False,
         known: Iterable[HeteroData] = (),
     ) -> "Predictions | list[Predictions]":
-        r"""Returns the most probable tails of :math:`(h, r, ?)`.
-
-        Args:
-            head (int or str or list): See
-                :meth:`kblrn_pyg.predict.predict_tails`.
-            relation (int or str or list): See
-                :meth:`kblrn_pyg.predict.predict_tails`.
-            k (int, optional): How many tails. (default: :obj:`10`)
-            novel (bool, optional): If set to :obj:`True`, known facts are left
-                out. (default: :obj:`False`)
-            known (iterable, optional): See
-                :meth:`kblrn_pyg.predict.predict_tails`. (default: :obj:`()`)
-        """
-        # That room comes after this one: the model only has the door to it.
-        from kblrn_pyg.predict import predict_tails
+        """Answers :math:`(h, r, ?)`; see :meth:`kblrn_pyg.predict.predict_tails`."""
+        from kblrn_pyg.predict import predict_tails  # which imports this module
 
         return predict_tails(self, head, relation, k, novel, known)
 
@@ -470,21 +448,8 @@ class KBLRN(Module):
         novel: bool = False,
         known: Iterable[HeteroData] = (),
     ) -> "Predictions | list[Predictions]":
-        r"""Returns the most probable heads of :math:`(?, r, t)`.
-
-        Args:
-            relation (int or str or list): See
-                :meth:`kblrn_pyg.predict.predict_heads`.
-            tail (int or str or list): See
-                :meth:`kblrn_pyg.predict.predict_heads`.
-            k (int, optional): How many heads. (default: :obj:`10`)
-            novel (bool, optional): If set to :obj:`True`, known facts are left
-                out. (default: :obj:`False`)
-            known (iterable, optional): See
-                :meth:`kblrn_pyg.predict.predict_tails`. (default: :obj:`()`)
-        """
-        # That room comes after this one: the model only has the door to it.
-        from kblrn_pyg.predict import predict_heads
+        """Answers :math:`(?, r, t)`; see :meth:`kblrn_pyg.predict.predict_heads`."""
+        from kblrn_pyg.predict import predict_heads  # which imports this module
 
         return predict_heads(self, relation, tail, k, novel, known)
 
@@ -496,39 +461,59 @@ class KBLRN(Module):
         max_middles: int | None = 5,
         known: Iterable[HeteroData] = (),
     ) -> "Reasons":
-        r"""Explains the score of a triple, exactly.
-
-        Args:
-            head (int or str): See :meth:`kblrn_pyg.explain.explain`.
-            relation (int or str): See :meth:`kblrn_pyg.explain.explain`.
-            tail (int or str): See :meth:`kblrn_pyg.explain.explain`.
-            max_middles (int, optional): See
-                :meth:`kblrn_pyg.explain.explain`. (default: :obj:`5`)
-            known (iterable, optional): See
-                :meth:`kblrn_pyg.explain.explain`. (default: :obj:`()`)
-        """
-        # That room comes after this one: the model only has the door to it.
-        from kblrn_pyg.explain import explain
+        """Explains a score, exactly; see :meth:`kblrn_pyg.explain.explain`."""
+        from kblrn_pyg.explain import explain  # which imports this module
 
         return explain(self, head, relation, tail, max_middles, known)
 
+    def save(self, path: PathLike, known: Iterable[HeteroData] = ()) -> None:
+        r"""Saves all that is needed to answer, explain and draw elsewhere.
+
+        The file holds the weights, the settings and rules of the experts, the
+        names, and the knowledge base; it appears whole or not at all.
+
+        Args:
+            path (str): The file to write.
+            known (iterable, optional): Splits whose facts are known, too; see
+                :meth:`predict_tails`. (default: :obj:`()`)
+        """
+        model_file.save_model(self, path, known)
+
+    @classmethod
+    def load(cls, path: PathLike, experts: Iterable[type[Module]] = ()) -> "KBLRN":
+        r"""Loads a model that :meth:`save` wrote, in evaluation mode.
+
+        No code in the file is run, and a file that was damaged is refused.
+
+        Args:
+            path (str): The file.
+            experts (iterable, optional): The classes of experts, scorers and
+                models of embeddings of one's own. (default: :obj:`()`)
+        """
+        return model_file.load_model(cls, path, experts)
+
     def fingerprint(self) -> str:
         """Returns a digest of the names and rules that the weights are for."""
-        digest = hashlib.sha256(self._names_digest.encode())
-        digest.update(f"{self.num_nodes} {self.num_relations} {self.experts}".encode())
-        if self.relational is not None:
-            rules = self.relational.features.rules
-            for column in (rules.head, rules.steps, rules.parallel):
-                digest.update(np.ascontiguousarray(column).tobytes())
-        if self.numerical is not None:
-            numbers = self.numerical
-            for tensor in (numbers.ptr, numbers.attribute, numbers.x):
-                digest.update(tensor.cpu().numpy().tobytes())
+        digest = hashlib.sha256(self._names_digest())
+        digest.update(f"{self.num_nodes} {self.num_relations}".encode())
+        for name, expert in self.experts.items():
+            digest.update(name.encode() + expert.fingerprint())  # type: ignore[operator]
         return digest.hexdigest()
 
     def __repr__(self) -> str:
         parts = f"{self.num_nodes}, num_relations={self.num_relations}"
-        parts += f", experts={self.experts!r}"
-        if self.latent is not None:
-            parts += f", hidden_channels={self.latent.scorers[0].hidden_channels}"
+        parts += f", experts={self.instance!r}"
+        for expert in self._experts():
+            if isinstance(expert, LatentExpert):
+                parts += f", hidden_channels={expert.hidden_channels}"
         return f"{self.__class__.__name__}({parts})"
+
+    def _experts(self) -> list[Any]:
+        return list(self.experts.values())
+
+    def _names_digest(self) -> bytes:
+        if self.kb is None:
+            return b""
+        entity = self.kb["entity"]
+        names = [*entity.get("identifier", entity.name), *map(str, self.kb.edge_types)]
+        return hashlib.sha256("\n".join(names).encode()).digest()

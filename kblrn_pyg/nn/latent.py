@@ -1,19 +1,35 @@
 """The latent expert: embeddings."""
 
-import math
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
-from torch.nn import Module, ModuleList
+from torch.nn import ModuleList
 from torch_geometric.nn.kge import KGEModel
 
-from kblrn_pyg.nn import scorers
+from kblrn_pyg.data.queries import Queries
+from kblrn_pyg.nn.comparing import VisitScores, are_shared
 from kblrn_pyg.nn.dropout import drop_entries
+from kblrn_pyg.nn.expert import Expert
+from kblrn_pyg.nn.part import Part
+from kblrn_pyg.nn.scorers import Scorer, make_scorer
+
+# Up to this number of candidates, their rows are looked up for each query.
+_FEW = 8
+
+AnyScorer: TypeAlias = str | KGEModel | Scorer
 
 
-class LatentExpert(Module):
+def as_list(scorer: AnyScorer | Sequence[AnyScorer]) -> list[AnyScorer]:
+    """Returns one scorer, or several, as a list."""
+    if isinstance(scorer, str | KGEModel | Scorer):
+        return [scorer]
+    return list(scorer)
+
+
+class LatentExpert(Expert):
     r"""Scores a triple by embeddings of its entities and its relation, by
     default as DistMult does:
 
@@ -27,33 +43,39 @@ class LatentExpert(Module):
         num_nodes (int): The number of entities.
         num_relations (int): The number of relations.
         hidden_channels (int): The embedding size.
-        scorer (str or KGEModel or list, optional): :obj:`"distmult"`,
+        scorer (str or KGEModel or Scorer or list, optional): :obj:`"distmult"`,
             :obj:`"complex"` or :obj:`"rotate"` of PyG, :obj:`"transe"`
             (:class:`FreeTransE`), :obj:`"unit-transe"` (PyG's, whose
             embeddings have length one) or :obj:`"rescal"` (:class:`RESCAL`),
-            an object of one of these classes, or several of them.
+            any :class:`~torch_geometric.nn.kge.KGEModel` (one that is not of
+            these classes is slow), a :class:`Scorer`, or several of them.
             (default: :obj:`"distmult"`)
-        dropout (float, optional): The part of a query's entries that training
-            sets to zero. (default: :obj:`0.0`)
-        entity_dropout (float, optional): The part of an entity's entries that
-            training sets to zero, be it the known one or a candidate.
-            (default: :obj:`0.0`)
-        latent_dropout (float, optional): The part of queries that training
-            answers without this expert, so that the others learn to do it
-            alone. Needs scorers that multiply: DistMult, ComplEx, RESCAL.
-            (default: :obj:`0.0`)
+        reciprocal (bool, optional): See :class:`ReciprocalScorer`.
+            (default: :obj:`False`)
+        dropout (float, optional): The fraction of a query's entries that
+            training sets to zero. (default: :obj:`0.0`)
         n3 (float, optional): The weight of the nuclear 3-norm penalty.
             (default: :obj:`0.0`)
         l2 (float, optional): The weight of the squared 2-norm penalty.
             (default: :obj:`0.0`)
+        entity_dropout (float, optional): The fraction of an entity's entries
+            that training sets to zero, be it the known one or a candidate.
+            (default: :obj:`0.0`)
+        latent_dropout (float, optional): The fraction of queries that training
+            answers without this expert, so that the others learn to do it
+            alone. Needs scorers that multiply: DistMult, ComplEx, RESCAL.
+            (default: :obj:`0.0`)
     """
+
+    name = "latent"
 
     def __init__(
         self,
         num_nodes: int,
         num_relations: int,
         hidden_channels: int,
-        scorer: str | KGEModel | Sequence[str | KGEModel] = "distmult",
+        scorer: AnyScorer | Sequence[AnyScorer] = "distmult",
+        reciprocal: bool = False,
         dropout: float = 0.0,
         n3: float = 0.0,
         l2: float = 0.0,
@@ -61,133 +83,155 @@ class LatentExpert(Module):
         latent_dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        several = [scorer] if isinstance(scorer, str | KGEModel) else list(scorer)
+        several = as_list(scorer)
         if not several:
             raise ValueError("'scorer' must name at least one scorer (got none)")
+        sizes = num_nodes, num_relations, hidden_channels
         self.scorers = ModuleList(
-            scorers.make_scorer(one, num_nodes, num_relations, hidden_channels)
-            for one in several
+            make_scorer(one, *sizes, reciprocal) for one in several
         )
-        parts = {
-            "dropout": dropout,
-            "entity_dropout": entity_dropout,
-            "latent_dropout": latent_dropout,
-        }
-        for name, part in parts.items():
-            if not 0 <= part < 1:
-                raise ValueError(
-                    f"'{name}' must be at least 0 and less than 1 (got {part})"
-                )
-        for name, weight in {"n3": n3, "l2": l2}.items():
-            if not 0 <= weight < math.inf:
-                raise ValueError(f"'{name}' must not be negative (got {weight})")
-        if latent_dropout > 0 and not self.is_dot:
+        if latent_dropout > 0 and any(s.metric != "dot" for s in self._scorers()):
             raise ValueError(
-                "'latent_dropout' must be 0 for scorers that measure distances "
+                "'latent_dropout' must be 0 for scorers that do not multiply "
                 f"(got {latent_dropout})"
             )
+        for name, value in (("dropout", dropout), ("entity_dropout", entity_dropout)):
+            if value > 0 and not all(s.has_vectors for s in self._scorers()):
+                raise ValueError(
+                    f"'{name}' must be 0 for scorers without vectors (got {value})"
+                )
         self.dropout, self.entity_dropout = dropout, entity_dropout
         self.latent_dropout = latent_dropout
         self.n3, self.l2 = n3, l2
-
-    def reset_parameters(self) -> None:
-        """Draws all embeddings anew."""
-        for scorer in self._kges():
-            scorer.reset_parameters()
-
-    @property
-    def is_dot(self) -> bool:
-        """Whether all scorers multiply a query with a table of candidates."""
-        return all(scorers.is_dot(scorer) for scorer in self.scorers)
-
-    @property
-    def is_l1(self) -> bool:
-        """Whether there is one scorer, which measures distances in the L1 norm."""
-        return len(self.scorers) == 1 and scorers.is_l1(self.scorers[0])
+        self._encoded: list[Any] | None = None
 
     def forward(
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
     ) -> Tensor:
-        """Scores triples; a tail index of two dimensions gives as many scores."""
-        queries = self.tail_queries(head_index, rel_type)
-        if tail_index.dim() > head_index.dim():
-            return self.score_candidates(queries, tail_index)
-        return self.score_candidates(queries, tail_index.unsqueeze(-1)).squeeze(-1)
+        """Scores triples as answers to the queries for their tails."""
+        queries = Queries(head_index, rel_type, "tail")
+        return self.score_candidates(queries, tail_index[:, None]).squeeze(1)
 
-    def score_tails(self, head_index: Tensor, rel_type: Tensor) -> Tensor:
-        """Scores all tails of each query."""
-        return self._score_all(self.tail_queries(head_index, rel_type))
+    def score_candidates(self, queries: Queries, candidates: Tensor) -> Tensor:
+        """Scores some candidates of each query; see :class:`Expert`."""
+        scores = [
+            self._compare(scorer, encoded, query, candidates)
+            for scorer, encoded, query in self._asked(queries)
+        ]
+        return sum(scores[1:], start=scores[0])
 
-    def score_heads(self, rel_type: Tensor, tail_index: Tensor) -> Tensor:
-        """Scores all heads of each query."""
-        return self._score_all(self.head_queries(rel_type, tail_index))
+    def score_all(self, queries: Queries, num_nodes: int) -> Tensor:
+        """Scores all entities; see :class:`Expert`."""
+        scores = [
+            scorer.compare(query, self._table(scorer, encoded))
+            for scorer, encoded, query in self._asked(queries)
+        ]
+        return sum(scores[1:], start=scores[0])
 
-    def tail_queries(self, head_index: Tensor, rel_type: Tensor) -> list[Tensor]:
-        """Returns what tails are compared with, for each scorer."""
-        return self._drop(
-            scorers.tail_query(scorer, head_index, rel_type, self._drop_entity)
-            for scorer in self._kges()
-        )
-
-    def head_queries(self, rel_type: Tensor, tail_index: Tensor) -> list[Tensor]:
-        """Returns what heads are compared with, for each scorer."""
-        return self._drop(
-            scorers.head_query(scorer, rel_type, tail_index, self._drop_entity)
-            for scorer in self._kges()
-        )
-
-    def tables(self) -> list[Tensor]:
-        """Returns a row for every candidate, for each scorer."""
-        return [scorers.table(scorer, self._drop_entity) for scorer in self._kges()]
-
-    def score_candidates(self, queries: list[Tensor], candidates: Tensor) -> Tensor:
-        """Scores some candidates of each query."""
-        total = torch.zeros((), device=self.device)
-        for scorer, query, rows in zip(self.scorers, queries, self.tables()):
-            some = rows[candidates]
-            total = total + scorers.compare(scorer, query.unsqueeze(-2), some)
-        return total
+    def add_to(self, scores: Tensor, queries: Queries) -> Tensor:
+        """Adds the scores of all entities; see :class:`Expert`."""
+        return scores + self.score_all(queries, scores.size(1))
 
     def penalty(
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
-    ) -> Tensor:
+    ) -> Tensor | float:
         """Returns the penalties of the embeddings of a batch, per triple."""
-        total = torch.zeros((), device=self.device)
+        triples = head_index, rel_type, tail_index
+        total: Tensor | float = 0.0
         for power, weight in ((3, self.n3), (2, self.l2)):
-            if weight == 0:
-                continue
-            for scorer in self._kges():
-                parts = scorers.embeddings(scorer, head_index, rel_type, tail_index)
-                norms = sum(part.abs().pow(power).sum() for part in parts)
-                total = total + weight * norms / max(head_index.numel(), 1)
+            if weight > 0:
+                for scorer in self._scorers():
+                    norm = scorer.norm(power, *triples)
+                    total = total + weight * norm / max(head_index.numel(), 1)
         return total
 
-    @property
-    def device(self) -> torch.device:
-        """Where the embeddings are."""
-        return self._kges()[0].node_emb.weight.device
+    def parts(self, head: int, rel: int, tail: int, side: str = "tail") -> list[Part]:
+        """Returns what each scorer gives; see :class:`Expert`."""
+        device = self._scorers()[0].device
+        index = torch.tensor([[head], [rel], [tail]], device=device)
+        queries = Queries.of_triples(index[0], index[1], index[2], side)
+        answer = index[0] if side == "head" else index[2]
+        return [
+            Part(
+                float(self._compare(scorer, encoded, query, answer[:, None])),
+                (scorer.title,),
+            )
+            for scorer, encoded, query in self._asked(queries)
+        ]
 
-    def _kges(self) -> list[Any]:
+    def fingerprint(self) -> bytes:
+        """Returns which scorers the embeddings are for."""
+        scorers = [scorer.fingerprint() for scorer in self._scorers()]
+        return b" ".join([super().fingerprint(), str(scorers).encode()])
+
+    @contextmanager
+    def encoded(self) -> Iterator[None]:
+        """Encodes entities once for all queries of a step."""
+        if self._encoded is not None:
+            yield
+            return
+        self._encoded = [scorer.encode() for scorer in self._scorers()]
+        try:
+            yield
+        finally:
+            self._encoded = None
+
+    @property
+    def hidden_channels(self) -> int:
+        """The embedding size."""
+        return self._scorers()[0].hidden_channels
+
+    def extra_repr(self) -> str:
+        """Returns the embedding size."""
+        return f"embeddings of size {self.hidden_channels}"
+
+    def _scorers(self) -> list[Any]:
         return list(self.scorers)
 
-    def _score_all(self, queries: list[Tensor]) -> Tensor:
-        parts = [
-            scorers.compare_all(scorer, query, rows)
-            for scorer, query, rows in zip(self.scorers, queries, self.tables())
-        ]
-        return sum(parts[1:], start=parts[0])
+    def _asked(self, queries: Queries) -> Iterator[tuple[Any, Any, Tensor]]:
+        """Yields each scorer, what it encoded, and its queries."""
+        scorers = self._scorers()
+        encodings = self._encoded or [scorer.encode() for scorer in scorers]
+        kept = self._kept(queries)
+        for scorer, encoded in zip(scorers, encodings):
+            known = self._table(scorer, encoded, queries.entity)
+            if queries.side == "head":
+                query = scorer.head_query(queries.rel_type, known)
+            else:
+                query = scorer.tail_query(known, queries.rel_type)
+            query = self._drop(query, self.dropout)
+            yield scorer, encoded, query if kept is None else query * kept
 
-    def _drop_entity(self, embedding: Tensor) -> Tensor:
-        return self._drop_entries(embedding, self.entity_dropout)
+    def _kept(self, queries: Queries) -> Tensor | None:
+        """Draws which queries this expert answers; that by zeros is no answer."""
+        if not self.training or self.latent_dropout == 0:
+            return None
+        drawn = torch.rand(len(queries), 1, device=queries.entity.device)
+        return drawn >= self.latent_dropout
 
-    def _drop_entries(self, values: Tensor, part: float) -> Tensor:
-        return drop_entries(values, part) if self.training and part > 0 else values
+    def _table(self, scorer: Any, encoded: Any, index: Tensor | None = None) -> Tensor:
+        return self._drop(scorer.table(encoded, index), self.entity_dropout)
 
-    def _drop(self, queries: Iterable[Tensor]) -> list[Tensor]:
-        dropped = [self._drop_entries(query, self.dropout) for query in queries]
-        if self.training and self.latent_dropout > 0:
-            # The product with a query of zeros is no score at all.
-            drawn = torch.rand(dropped[0].shape[:-1], device=self.device)
-            kept = (drawn >= self.latent_dropout).unsqueeze(-1)
-            dropped = [query * kept for query in dropped]
-        return dropped
+    def _drop(self, values: Tensor, fraction: float) -> Tensor:
+        if not self.training or fraction == 0:
+            return values
+        return drop_entries(values, fraction)
+
+    def _compare(
+        self, scorer: Any, encoded: Any, query: Tensor, candidates: Tensor
+    ) -> Tensor:
+        is_fast = scorer.metric is not None and query.dtype in (
+            torch.float,
+            torch.double,
+        )
+        if candidates.size(1) <= _FEW or not (is_fast and query.device.type == "cpu"):
+            return scorer.compare(query, self._table(scorer, encoded, candidates))
+        if scorer.metric == "dot" and are_shared(candidates):
+            # The rows of answers and of shared candidates are looked up once.
+            index = torch.cat([candidates[:, 0], candidates[0, 1:]])
+            own, shared = self._table(scorer, encoded, index).tensor_split([len(query)])
+            first = (query * own).sum(dim=1, keepdim=True)
+            return torch.cat([first, query @ shared.t()], dim=1)
+        by_distance = scorer.metric == "l1"
+        table = self._table(scorer, encoded)
+        return VisitScores.apply(query, table, candidates, by_distance)

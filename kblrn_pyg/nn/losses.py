@@ -1,20 +1,18 @@
-"""Cross-entropy over all entities, and over sampled ones."""
+"""The losses of a model: over all entities, over sampled ones, over given ones."""
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+from torch_geometric.data import HeteroData
 
-from kblrn_pyg.kernels.sampling import Scratch, cross_entropy_gradients, new_scratch
-from kblrn_pyg.kernels.scoring import Differences
-from kblrn_pyg.kernels.threads import default_threads, run_all
-from kblrn_pyg.nn.comparing import Comparison
-from kblrn_pyg.rules import PairFeatures, PathFeatures
+from kblrn_pyg.data.queries import Queries
+from kblrn_pyg.loader import batch_triples
 
-Compare = Callable[[Tensor, Tensor, Tensor], Comparison]
+if TYPE_CHECKING:
+    from kblrn_pyg.nn.kblrn import KBLRN
 
 
 class ExactCrossEntropy(torch.autograd.Function):
@@ -54,139 +52,97 @@ class ExactCrossEntropy(torch.autograd.Function):
         return scores_grad, None, None
 
 
-class SampledCrossEntropy(torch.autograd.Function):
-    r"""The mean of :math:`\log \sum_{c \in E} \exp s_c - s_t` over queries.
+class Facts(NamedTuple):
+    r"""The triples of a batch.
 
-    All three experts are scored, and the gradients of scores, rules and numbers
-    collected, on the way forward.
+    Args:
+        head_index (torch.Tensor): The head indices.
+        rel_type (torch.Tensor): The relation types.
+        tail_index (torch.Tensor): The tail indices.
+        own (torch.Tensor): What each adds to its own score, which does not count.
     """
 
-    @staticmethod
-    def forward(
-        ctx: Any,
-        query: Tensor,
-        table: Tensor,
-        path_weight: Tensor,
-        num_weight: Tensor,
-        centre: Tensor,
-        width: Tensor,
-        candidates: Tensor,
-        entity: Tensor,
-        rel_type: Tensor,
-        from_tail: bool,
-        compare: Compare,
-        paths: PathFeatures,
-        own: PairFeatures,
-        differences: Differences,
-    ) -> Tensor:
-        r"""Returns the loss.
+    head_index: Tensor
+    rel_type: Tensor
+    tail_index: Tensor
+    own: Tensor
 
-        Args:
-            query (torch.Tensor): What candidates are compared with.
-            table (torch.Tensor): A row for every entity.
-            path_weight (torch.Tensor): The weight of each rule.
-            num_weight (torch.Tensor): The weight of each numerical feature.
-            centre (torch.Tensor): The centre of each.
-            width (torch.Tensor): The width of each.
-            candidates (torch.Tensor): The candidates, the true one first.
-            entity (torch.Tensor): The known entity of each query.
-            rel_type (torch.Tensor): The relation of each query.
-            from_tail (bool): Whether the known entities are tails.
-            compare (callable): How queries are compared with candidates, given
-                queries, table and candidates.
-            paths (PathFeatures): The rules and the facts.
-            own (PairFeatures): The rules that hold by the asked fact alone.
-            differences (Differences): The numerical features.
-        """
-        comparison = compare(
-            *(tensor.detach().contiguous() for tensor in (query, table, candidates))
-        )
-        score = comparison.scores()
-        weights = [
-            tensor.detach().double().numpy()
-            for tensor in (path_weight, num_weight, centre, width)
-        ]
-        asked = tuple(
-            ids.contiguous().numpy() for ids in (candidates, entity, rel_type)
-        )
-        loss, by_path, by_number = _add_features(
-            score,
-            asked,
-            paths,
-            weights[0],
-            own,
-            differences,
-            from_tail,
-            tuple(weights[1:]),
-        )
-        ctx.comparison = comparison
-        ctx.save_for_backward(
-            torch.from_numpy(score),
-            torch.from_numpy(by_path),
-            torch.from_numpy(by_number),
-        )
-        return query.new_tensor(loss)
+    @classmethod
+    def of(
+        cls, model: "KBLRN", head_index: Tensor, rel_type: Tensor, tail_index: Tensor
+    ) -> "Facts":
+        """Looks for what triples add to their own scores."""
+        own = model.own_evidence(head_index, rel_type, tail_index)
+        return cls(head_index, rel_type, tail_index, own)
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-        by_score, by_path, by_number = ctx.saved_tensors
-        numbers = (grad * by_number).to(grad.dtype)
-        # Scores are scaled, because the table may be much larger.
-        return (
-            *ctx.comparison.gradients((grad * by_score).numpy()),
-            (grad * by_path).to(grad.dtype),
-            *numbers.unbind(),
-            *[None] * 8,
-        )
+    def asked(self, side: str) -> tuple[Queries, Tensor]:
+        """Returns the queries of one side, and the answers."""
+        queries = Queries.of_triples(*self[:3], side)
+        return queries, self.head_index if side == "head" else self.tail_index
 
 
-def _add_features(
-    score: np.ndarray,
-    asked: tuple[np.ndarray, ...],
-    paths: PathFeatures,
-    path_weight: np.ndarray,
-    own: PairFeatures,
-    differences: Differences,
-    from_tail: bool,
-    numbers: tuple[np.ndarray, ...],
-) -> tuple[float, np.ndarray, np.ndarray]:
-    """Adds what paths and numbers give to scores, and turns these into gradients.
+def exact_loss(model: "KBLRN", facts: Facts, side: str) -> Tensor:
+    """Cross-entropy over all entities; equal queries are scored once."""
+    queries, answer = facts.asked(side)
+    distinct, row = queries.distinct(model.num_nodes)
+    scores = model.score_all(distinct)
+    if bool(facts.own.any()):
+        # Once, even if a fact stands in the batch several times.
+        places, first = _distinct(row * model.num_nodes + answer)
+        scores.view(-1).index_add_(0, places, -facts.own[first].to(scores.dtype))
+    return ExactCrossEntropy.apply(scores, row, answer)
 
-    Returns the loss, and the gradients of the weights of paths and numbers.
-    """
-    candidates, entity, rel = asked
-    size = len(entity)
-    bounds = np.linspace(0, size, default_threads() + 1).astype(int).tolist()
-    parts = list(zip(bounds[:-1], bounds[1:]))
-    by_path = np.zeros((len(parts), len(path_weight)))
-    by_number = np.zeros((len(parts), 3, len(numbers[0])))
-    losses = np.zeros(len(parts))
-    walks = paths.walk_arguments(from_tail, entity, rel)
 
-    def work(i: int, scratch: Scratch) -> None:
-        losses[i] = cross_entropy_gradients(
-            *parts[i],
-            score,
-            candidates,
-            entity,
-            rel,
-            1.0 / size,
-            walks,
-            path_weight,
-            own.ptr,
-            own.rule,
-            differences,
-            -1.0 if from_tail else 1.0,
-            numbers,
-            by_path[i],
-            by_number[i],
-            scratch,
-        )
+def _distinct(values: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns the distinct values, and where each of them is."""
+    distinct, place = torch.unique(values, return_inverse=True)
+    where = torch.empty_like(distinct)
+    return distinct, where.scatter_(0, place, torch.arange(len(values)).to(where))
 
-    most_rules = int(np.diff(paths.rules.ptr).max(initial=0))
-    shape = paths.num_entities, most_rules, candidates.shape[1]
-    run = run_all(work, range(len(parts)), lambda: new_scratch(*shape, score.dtype))
-    for _ in run:
-        pass
-    return float(losses.sum()), by_path.sum(axis=0), by_number.sum(axis=0)
+
+def sampled_loss(model: "KBLRN", facts: Facts, side: str) -> Tensor:
+    """Cross-entropy over the true entity and sampled ones."""
+    queries, _ = facts.asked(side)
+    # Equal queries side by side: their paths are walked once.
+    order = torch.argsort(queries.rel_type * model.num_nodes + queries.entity)
+    facts = Facts(*(column[order] for column in facts))
+    _, answer = facts.asked(side)
+    candidates = torch.cat([answer[:, None], _draw(model, answer)], dim=1)
+    return candidate_loss(model, facts, side, candidates)
+
+
+def candidate_loss(
+    model: "KBLRN", facts: Facts, side: str, candidates: Tensor
+) -> Tensor:
+    """Cross-entropy over given candidates, of which the first is the true one."""
+    queries, answer = facts.asked(side)
+    scores = model.score_candidates(queries, candidates)
+    if bool(facts.own.any()):
+        # The true one may have been drawn once more.
+        scores = scores - facts.own[:, None] * (candidates == answer[:, None])
+    return F.cross_entropy(scores, torch.zeros_like(answer))
+
+
+def _draw(model: "KBLRN", answer: Tensor) -> Tensor:
+    assert model.num_negatives is not None
+    size, device = answer.numel(), answer.device
+    if model.negatives == "shared":
+        shared = torch.randint(model.num_nodes, (model.num_negatives,), device=device)
+        return shared.expand(size, -1)
+    return torch.randint(model.num_nodes, (size, model.num_negatives), device=device)
+
+
+def batch_loss(model: "KBLRN", batch: HeteroData) -> Tensor:
+    """The loss of a batch of PyG's link loaders, over what it holds."""
+    triples = batch_triples(batch)
+    label, negative = triples.label, triples.negative_index
+    if negative is None and (label is None or bool((label > 0).all())):
+        # True triples alone teach nothing: others are sampled.
+        return model.loss(*triples[:3])
+    facts = Facts.of(model, *triples[:3])
+    if negative is not None:
+        candidates = torch.cat([facts.tail_index[:, None], negative], dim=1)
+        return candidate_loss(model, facts, "tail", candidates)
+    assert label is not None
+    scores = model(*facts[:3]) - facts.own
+    return F.binary_cross_entropy_with_logits(scores, label.to(scores.dtype))

@@ -7,15 +7,21 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import Parameter
+from torch_geometric.data import HeteroData
 
-from kblrn_pyg.data import NumericalFeatures
+from kblrn_pyg.data import NumericalFeatures, numerical_features
+from kblrn_pyg.data.ids import check_ids
+from kblrn_pyg.data.queries import Queries
+from kblrn_pyg.data.words import number_text, value_text
+from kblrn_pyg.kernels.candidates import difference_gradient_of, score_differences
 from kblrn_pyg.kernels.scoring import (
     Differences,
     add_differences,
     difference_gradient,
 )
-from kblrn_pyg.kernels.threads import default_threads, run_all
-from kblrn_pyg.nn.expert import FeatureExpert, at_least_single
+from kblrn_pyg.kernels.threads import no_scratch, run_slices
+from kblrn_pyg.nn.features import FeatureExpert, at_least_single
+from kblrn_pyg.nn.part import Part, Ref
 
 
 class NumericalExpert(FeatureExpert):
@@ -31,16 +37,18 @@ class NumericalExpert(FeatureExpert):
     either side gives an activation of zero and carries no gradient.
 
     Args:
-        features (NumericalFeatures): The attributes of each relation, with
-            centres and widths.
-        x (torch.Tensor): The numbers of each entity, NaN where unknown.
+        data (HeteroData): The knowledge base, with the numbers of entities.
+        features (NumericalFeatures, optional): The attributes of each relation,
+            with centres and widths.
+            (default: :obj:`None`, what :meth:`numerical_features` finds)
         activation (str, optional): :obj:`"rbf"`, or :obj:`"sign"` for the
             sign of the difference. (default: :obj:`"rbf"`)
         learn_rbf (bool, optional): Whether centres and widths are learned; the
             paper keeps them fixed. (default: :obj:`False`)
     """
 
-    ptr: Tensor
+    name = "numerical"
+
     attribute: Tensor
     x: Tensor
     centre: Tensor
@@ -48,20 +56,22 @@ class NumericalExpert(FeatureExpert):
 
     def __init__(
         self,
-        features: NumericalFeatures,
-        x: Tensor,
+        data: HeteroData,
+        features: NumericalFeatures | None = None,
         activation: str = "rbf",
         learn_rbf: bool = False,
     ) -> None:
-        super().__init__(x.size(0), len(features))
+        features = numerical_features(data) if features is None else features
+        super().__init__(features.ptr)
         if activation not in ("rbf", "sign"):
             raise ValueError(f"'activation' must be rbf or sign (got {activation!r})")
         if learn_rbf and activation == "sign":
             raise ValueError("'learn_rbf' must be False for the activation sign")
         self.activation, self.learn_rbf = activation, learn_rbf
-        self.register_buffer("ptr", features.ptr, persistent=False)
+        self.attribute_names = list(data.attribute_names)
+        x = data["entity"].x.detach().double()
         self.register_buffer("attribute", features.attribute, persistent=False)
-        self.register_buffer("x", x.double(), persistent=False)
+        self.register_buffer("x", x, persistent=False)
         # As exact as the numbers: a centre may be large and a width small.
         self._start = features.centre.double(), features.width.double().log()
         if learn_rbf:
@@ -73,6 +83,11 @@ class NumericalExpert(FeatureExpert):
         self._kernel_features = _kernel_features(features, x, activation == "sign")
         self.reset_parameters()
 
+    @property
+    def ptr(self) -> Tensor:
+        """Where the features of each relation begin."""
+        return self.feature_ptr
+
     def _apply(self, fn: Any, recurse: bool = True) -> "NumericalExpert":
         """Moves everything; numbers stay as exact as they are."""
         exact = {
@@ -82,12 +97,12 @@ class NumericalExpert(FeatureExpert):
         }
         super()._apply(fn, recurse)
         for name, buffer in exact.items():
-            self._buffers[name] = buffer.to(self.ptr.device)
+            self._buffers[name] = buffer.to(self.feature_ptr.device)
         return self
 
     def reset_parameters(self) -> None:
         """Draws the weights as Glorot and Bengio do, relation by relation."""
-        self.draw_weights(self.ptr.diff())
+        super().reset_parameters()
         with torch.no_grad():
             self.centre.copy_(self._start[0])
             self.log_width.copy_(self._start[1])
@@ -95,23 +110,12 @@ class NumericalExpert(FeatureExpert):
     def forward(
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
     ) -> Tensor:
-        """Scores triples; a tail index of two dimensions gives as many scores."""
-        return self.score_pairs(head_index, rel_type, tail_index)
-
-    def score_pairs(
-        self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
-    ) -> Tensor:
-        """Scores pairs whose indices broadcast against each other."""
-        shape = torch.broadcast_shapes(
-            head_index.shape, rel_type.shape, tail_index.shape
-        )
-        head, rel, tail = (
-            index.expand(shape).flatten()
-            for index in (head_index, rel_type, tail_index)
-        )
-        counts = self.ptr.diff()[rel]
+        """Scores triples, whose indices broadcast against each other."""
+        indices = torch.broadcast_tensors(head_index, rel_type, tail_index)
+        head, rel, tail = (index.flatten() for index in indices)
+        counts = self.feature_ptr.diff()[rel]
         row = torch.arange(rel.numel(), device=rel.device).repeat_interleave(counts)
-        first = self.ptr[rel].repeat_interleave(counts)
+        first = self.feature_ptr[rel].repeat_interleave(counts)
         begin = (counts.cumsum(0) - counts).repeat_interleave(counts)
         feature = first + torch.arange(row.numel(), device=rel.device) - begin
         attribute = self.attribute[feature]
@@ -122,51 +126,77 @@ class NumericalExpert(FeatureExpert):
         active = self._activate(difference, feature)
         values = self.weight[feature] * active.to(self.weight.dtype)
         scores = self.weight.new_zeros(rel.numel())
-        return scores.index_add(0, row, values).view(shape)
+        return scores.index_add(0, row, values).view(indices[0].shape)
 
-    def add_to(
-        self, scores: Tensor, from_tail: bool, entity: Tensor, rel_type: Tensor
-    ) -> Tensor:
-        """Adds the scores of all candidates; see :class:`FeatureExpert`."""
+    def score_candidates(self, queries: Queries, candidates: Tensor) -> Tensor:
+        """Scores some candidates of each query; see :class:`Expert`."""
+        if candidates.device.type != "cpu":
+            return super().score_candidates(queries, candidates)
+        dtype = at_least_single(self.weight).dtype
+        return self._add(
+            torch.zeros(candidates.shape, dtype=dtype), queries, candidates
+        )
+
+    def add_to(self, scores: Tensor, queries: Queries) -> Tensor:
+        """Adds the scores of all entities; see :class:`Expert`."""
         scores = at_least_single(scores)
         if scores.device.type == "cpu":
-            width = self.log_width.exp()
-            return _AddDifferences.apply(
-                scores,
-                self.weight,
-                self.centre,
-                width,
-                self._kernel_features,
-                from_tail,
-                entity,
-                rel_type,
-            )
-        candidates = torch.arange(self.x.size(0), device=scores.device)
-        ends = (entity[:, None], candidates)
-        if from_tail:
-            ends = (candidates, entity[:, None])
-        return scores + self.score_pairs(ends[0], rel_type[:, None], ends[1])
+            return self._add(scores, queries)
+        entities = torch.arange(len(self.x), device=scores.device)
+        candidates = entities.expand(len(queries), -1)
+        return scores + self(*queries.triples(candidates))
 
-    def contributions(
-        self, head: int, rel: int, tail: int
-    ) -> list[tuple[int, float, float, float]]:
-        """Returns feature, difference, activation and weight of known numbers."""
-        found = []
-        for i in range(int(self.ptr[rel]), int(self.ptr[rel + 1])):
-            attribute = self.attribute[i]
-            difference = self.x[head, attribute] - self.x[tail, attribute]
-            if not difference.isnan():
-                feature = torch.tensor([i], device=self.ptr.device)
-                active = self._activate(difference[None], feature)
-                found.append(
-                    (i, float(difference), float(active), float(self.weight[i]))
-                )
-        return found
+    def _add(
+        self, scores: Tensor, queries: Queries, candidates: Tensor | None = None
+    ) -> Tensor:
+        ids = {
+            "relations": (queries.rel_type, len(self.feature_ptr) - 1),
+            "entities": (queries.entity, len(self.x)),
+        }
+        if candidates is not None:
+            ids["candidates"] = (candidates, len(self.x))
+        check_ids(ids)
+        width = self.log_width.double().exp()
+        numbers = self.weight.double(), self.centre.double(), width
+        asked = self._kernel_features, queries, candidates
+        return _AddDifferences.apply(scores, *numbers, *asked)
 
-    @property
-    def kernel_features(self) -> Differences:
-        """What kernels need to know of the features."""
-        return self._kernel_features
+    def parts(self, head: int, rel: int, tail: int, side: str = "tail") -> list[Part]:
+        """Returns what each attribute of the relation gives; see :class:`Expert`."""
+        begin, end = self.feature_ptr[rel : rel + 2].tolist()
+        if begin == end:
+            return [Part(0.0, ("the relation has no numerical attributes",))]
+        return [self._part(i, head, tail) for i in range(begin, end)]
+
+    def _part(self, i: int, head: int, tail: int) -> Part:
+        attribute, weight = int(self.attribute[i]), float(self.weight[i])
+        values = [_known(float(self.x[end, attribute])) for end in (head, tail)]
+        details: dict[str, Any] = dict(zip(("head", "tail"), values))
+        active, difference, centre, width = 0.0, None, None, None
+        if values[0] is not None and values[1] is not None:
+            difference = values[0] - values[1]
+            feature = torch.tensor([i], device=self.feature_ptr.device)
+            exact = self.x.new_tensor([difference])
+            active = float(self._activate(exact, feature))
+        if self.activation == "rbf":
+            centre = float(self.centre[i])
+            width = float(self.log_width[i].double().exp())
+        name = self.attribute_names[attribute]
+        details = {"attribute": name} | details | {"difference": difference}
+        details |= {"centre": centre, "width": width}
+        details |= {"activation": active, "weight": weight}
+        words = (Ref("attribute", attribute),)
+        return Part(active * weight, words, (_note(details),), details=details)
+
+    def fingerprint(self) -> bytes:
+        """Returns which numbers the weights are for."""
+        tensors = self.feature_ptr, self.attribute, self.x
+        content = [tensor.cpu().numpy().tobytes() for tensor in tensors]
+        return b" ".join([super().fingerprint(), self.activation.encode(), *content])
+
+    def extra_repr(self) -> str:
+        """Returns the number of features."""
+        return f"{len(self.weight):,} numerical features"
 
     def _activate(self, difference: Tensor, feature: Tensor) -> Tensor:
         if self.activation == "sign":
@@ -187,52 +217,72 @@ class _AddDifferences(torch.autograd.Function):
         centre: Tensor,
         width: Tensor,
         features: Differences,
-        from_tail: bool,
-        entity: Tensor,
-        rel_type: Tensor,
+        queries: Queries,
+        candidates: Tensor | None,
     ) -> Tensor:
-        ctx.features, ctx.sign = features, -1.0 if from_tail else 1.0
-        ctx.save_for_backward(entity, rel_type, weight, centre, width)
+        ctx.features, ctx.asked = features, _asked(queries, candidates)
+        ctx.save_for_backward(weight, centre, width)
         ctx.mark_dirty(scores)
-        numbers = [t.detach().double().numpy() for t in (weight, centre, width)]
+        numbers = tuple(t.detach().numpy() for t in (weight, centre, width))
+        sign, columns = ctx.asked
+        kernel = add_differences if candidates is None else score_differences
         rows = scores.detach().numpy()
 
         def add(part: slice, _: None) -> None:
-            asked = entity.numpy()[part], rel_type.numpy()[part]
-            add_differences(features, ctx.sign, *asked, *numbers, rows[part])
+            some = (column[part] for column in columns)
+            kernel(features, sign, *some, numbers, rows[part])
 
-        for _ in run_all(add, _parts(len(rows)), lambda: None):
-            pass
+        run_slices(add, len(rows), no_scratch)
         return scores
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-        entity, rel_type, weight, centre, width = ctx.saved_tensors
-        numbers = [t.detach().double().numpy() for t in (weight, centre, width)]
+        numbers = tuple(tensor.numpy() for tensor in ctx.saved_tensors)
+        sign, columns = ctx.asked
+        kernel = difference_gradient if len(columns) == 2 else difference_gradient_of
         rows = grad.contiguous().numpy()
-        parts = _parts(len(rows))
-        # Adding up in order keeps sums reproducible, whichever thread is first.
-        grads = np.zeros((len(parts), 3, weight.numel()))
 
-        def add(i: int, _: None) -> None:
-            part = parts[i]
-            asked = entity.numpy()[part], rel_type.numpy()[part]
-            difference_gradient(
-                ctx.features, ctx.sign, *asked, *numbers, rows[part], grads[i]
-            )
+        def add(part: slice, _: None) -> np.ndarray:
+            grads = np.zeros((3, len(numbers[0])))
+            some = (column[part] for column in columns)
+            kernel(ctx.features, sign, *some, numbers, rows[part], grads)
+            return grads
 
-        for _ in run_all(add, range(len(parts)), lambda: None):
-            pass
-        total = torch.from_numpy(grads.sum(axis=0)).to(grad.dtype)
-        by_weight, by_centre, by_width = total
-        return grad, by_weight, by_centre, by_width, None, None, None, None
+        total = torch.from_numpy(sum(run_slices(add, len(rows), no_scratch)))
+        return grad, *total.unbind(), None, None, None
 
 
-def _parts(size: int) -> list[slice]:
-    """Cuts rows into parts, more than threads, so that all end together."""
-    bounds = np.linspace(0, size, 4 * default_threads() + 1).astype(int).tolist()
-    return [slice(a, b) for a, b in zip(bounds[:-1], bounds[1:])]
+def _asked(
+    queries: Queries, candidates: Tensor | None
+) -> tuple[float, list[np.ndarray]]:
+    """Returns the sign that turns known minus candidate into head minus tail, and
+    the columns of ids."""
+    sign = -1.0 if queries.side == "head" else 1.0
+    columns = [queries.entity, queries.rel_type]
+    columns += [] if candidates is None else [candidates]
+    return sign, [column.contiguous().numpy() for column in columns]
+
+
+def _known(value: float) -> float | None:
+    return value if value == value else None  # NaN, the unknown, differs from itself
+
+
+def _note(details: dict[str, Any]) -> str:
+    """Returns how a difference comes about, and what it usually is."""
+    name = details["attribute"]
+    head, tail = (
+        "unknown" if details[end] is None else value_text(name, details[end])
+        for end in ("head", "tail")
+    )
+    if details["difference"] is None:
+        return f"{head} and {tail}"
+    tail = f"({tail})" if tail.startswith("−") else tail
+    text = f"{head} − {tail} = {value_text('', details['difference'])}"
+    if details["centre"] is None:
+        return text
+    usual = (number_text(details[key], details["width"]) for key in ("centre", "width"))
+    return f"{text}, usually {' ± '.join(usual)}"
 
 
 def _kernel_features(

@@ -11,6 +11,19 @@ from torch.autograd.function import once_differentiable
 _WIDTH = 2048
 
 
+def dot_products(query: Tensor, rows: Tensor) -> Tensor:
+    r"""Returns the dot products of each query with rows.
+
+    Args:
+        query (torch.Tensor): The queries.
+        rows (torch.Tensor): The rows that all queries share, or, with one
+            dimension more, those of each query.
+    """
+    if rows.dim() == query.dim():
+        return ProductWithAll.apply(query, rows)
+    return (query.unsqueeze(-2) * rows).sum(dim=-1)
+
+
 class ProductWithAll(torch.autograd.Function):
     r"""The dot product of every query with every row.
 

@@ -6,10 +6,17 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+from torch_geometric.data import HeteroData
 from torch_geometric.utils import segment
 
-from kblrn_pyg.nn.expert import FeatureExpert, at_least_single
-from kblrn_pyg.rules import PathFeatures
+from kblrn_pyg.data.ids import check_ids
+from kblrn_pyg.data.queries import Queries
+from kblrn_pyg.kernels.candidates import new_scratch, path_gradient_of, score_paths
+from kblrn_pyg.kernels.threads import ScratchPool, cut, default_threads, run_all
+from kblrn_pyg.nn.features import FeatureExpert, at_least_single
+from kblrn_pyg.nn.part import Fact, Part, Ref, Words
+from kblrn_pyg.rules import PathFeatures, RuleSet
+from kblrn_pyg.rules.text import atoms
 
 
 class RelationalExpert(FeatureExpert):
@@ -22,17 +29,19 @@ class RelationalExpert(FeatureExpert):
     with one weight for every (relation, body).
 
     Args:
-        features (PathFeatures): The rules, and the facts to evaluate them on.
+        data (HeteroData): The knowledge base, whose facts bodies are evaluated
+            on.
+        rules (RuleSet): The rules.
     """
 
-    def __init__(self, features: PathFeatures) -> None:
-        super().__init__(features.num_entities, len(features.rules))
-        self.features = features
-        self.reset_parameters()
+    name = "relational"
 
-    def reset_parameters(self) -> None:
-        """Draws the weights as Glorot and Bengio do, relation by relation."""
-        self.draw_weights(torch.from_numpy(np.diff(self.features.rules.ptr)))
+    def __init__(self, data: HeteroData, rules: RuleSet) -> None:
+        super().__init__(torch.from_numpy(rules.ptr))
+        self.features = PathFeatures(data, rules)
+        num_entities = self.features.num_entities
+        self._pool = ScratchPool(lambda: new_scratch(num_entities))
+        self.reset_parameters()
 
     def forward(
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
@@ -41,20 +50,30 @@ class RelationalExpert(FeatureExpert):
         found = self.features.pairs(_ids(head_index), _ids(rel_type), _ids(tail_index))
         return self._sum(found.ptr, found.rule)
 
-    def add_to(
-        self, scores: Tensor, from_tail: bool, entity: Tensor, rel_type: Tensor
-    ) -> Tensor:
-        """Adds the scores of all candidates; see :class:`FeatureExpert`."""
+    def score_candidates(self, queries: Queries, candidates: Tensor) -> Tensor:
+        """Scores some candidates of each query; see :class:`Expert`."""
+        self._remember()
+        if candidates.device.type != "cpu":
+            return super().score_candidates(queries, candidates)
+        scores = _CandidatePaths.apply(
+            self.weight.double(), self.features, self._pool, queries, candidates
+        )
+        return scores.to(at_least_single(self.weight).dtype)
+
+    def add_to(self, scores: Tensor, queries: Queries) -> Tensor:
+        """Adds the scores of all entities; see :class:`Expert`."""
+        self._remember()
         scores = at_least_single(scores)
         weight = self.weight.to(scores.dtype)
         if scores.device.type == "cpu":
-            return _AddPaths.apply(
-                scores, weight, self.features, from_tail, entity, rel_type
-            )
-        known, rel = _ids(entity), _ids(rel_type)
-        walk = self.features.heads if from_tail else self.features.tails
-        found = walk(rel, known) if from_tail else walk(known, rel)
-        rows = np.repeat(np.arange(len(known)), np.diff(found.ptr))
+            return _AddPaths.apply(scores, weight, self.features, queries)
+        entity, rel = _ids(queries.entity), _ids(queries.rel_type)
+        features = self.features
+        asks_heads = queries.side == "head"
+        found = (
+            features.heads(rel, entity) if asks_heads else features.tails(entity, rel)
+        )
+        rows = np.repeat(np.arange(len(entity)), np.diff(found.ptr))
         row, candidate, rule = (
             torch.from_numpy(ids).to(scores.device)
             for ids in (rows, found.candidate, found.rule)
@@ -64,16 +83,63 @@ class RelationalExpert(FeatureExpert):
     def own_evidence(
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
     ) -> Tensor:
-        """Returns the part of each fact's score that the fact itself gives."""
+        """Returns the weights of bodies that hold by the fact itself alone."""
         found = self.features.own_evidence(
             _ids(head_index), _ids(rel_type), _ids(tail_index)
         )
         return self._sum(found.ptr, found.rule)
 
-    def contributions(self, head: int, rel: int, tail: int) -> list[tuple[int, float]]:
-        """Returns the rules that hold for a triple, with their weights."""
+    def parts(self, head: int, rel: int, tail: int, side: str = "tail") -> list[Part]:
+        """Returns the bodies that hold; see :class:`Expert`."""
         rules = self.features.pairs([head], [rel], [tail]).rule.tolist()
-        return [(rule, float(self.weight[rule])) for rule in rules]
+        own = self.features.own_evidence(*(np.array([i]) for i in (head, rel, tail)))
+        if not rules:
+            return [Part(0.0, ("no body of its rules holds",))]
+        return [
+            Part(
+                weight := float(self.weight[rule]),
+                self._body(rule),
+                paths=self._paths(rule, head, tail),
+                own=rule in own.rule,
+                details={"rule": rule, "weight": weight},
+            )
+            for rule in rules
+        ]
+
+    def fingerprint(self) -> bytes:
+        """Returns which rules the weights are for."""
+        rules = self.features.rules
+        columns = (rules.head, rules.steps, rules.parallel)
+        content = [np.ascontiguousarray(column).tobytes() for column in columns]
+        return b" ".join(
+            [super().fingerprint(), str(rules.semantics).encode(), *content]
+        )
+
+    def extra_repr(self) -> str:
+        """Returns the number of rules."""
+        return f"{len(self.weight):,} rules"
+
+    def _remember(self) -> None:
+        """Keeps the walks of training queries, which every epoch asks again."""
+        if self.training and torch.is_grad_enabled():
+            self.features.remember()
+
+    def _body(self, rule: int) -> Words:
+        words: list[str | Ref] = []
+        for relation, start, end in atoms(self.features.rules, rule):
+            words += [" ∧ "] if words else []
+            words += [Ref("relation", relation), f"({start}, {end})"]
+        return tuple(words)
+
+    def _paths(self, rule: int, head: int, tail: int) -> tuple[tuple[Fact, ...], ...]:
+        """Returns the facts that a body steps over, once for each middle."""
+        steps = atoms(self.features.rules, rule)
+        middles = self.features.middles(rule, head, tail).tolist() or [-1]
+        stops = ({"h": head, "t": tail, "x": middle} for middle in middles)
+        return tuple(
+            tuple((stop[start], r, stop[end]) for r, start, end in steps)
+            for stop in stops
+        )
 
     def _sum(self, ptr: np.ndarray, rule: np.ndarray) -> Tensor:
         device = self.weight.device
@@ -90,36 +156,81 @@ class _AddPaths(torch.autograd.Function):
         scores: Tensor,
         weight: Tensor,
         features: PathFeatures,
-        from_tail: bool,
-        entity: Tensor,
-        rel_type: Tensor,
+        queries: Queries,
     ) -> Tensor:
-        ctx.features, ctx.from_tail = features, from_tail
-        ctx.save_for_backward(entity, rel_type)
+        ctx.features = features
+        ctx.asked = queries.side, _ids(queries.entity), _ids(queries.rel_type)
         ctx.mark_dirty(scores)
-        features.add_scores(
-            from_tail,
-            _ids(entity),
-            _ids(rel_type),
-            weight.detach().numpy(),
-            scores.detach().numpy(),
-        )
+        side, entity, rel = ctx.asked
+        rows = weight.detach().numpy(), scores.detach().numpy()
+        features.add_scores(side, entity, rel, *rows)
         return scores
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-        entity, rel_type = ctx.saved_tensors
         weight_grad = None
         if ctx.needs_input_grad[1]:
-            found = ctx.features.weight_gradient(
-                ctx.from_tail,
-                _ids(entity),
-                _ids(rel_type),
-                grad.contiguous().numpy(),
-            )
+            found = ctx.features.weight_gradient(*ctx.asked, grad.contiguous().numpy())
             weight_grad = torch.from_numpy(found).to(grad.dtype)
-        return grad, weight_grad, None, None, None, None
+        return grad, weight_grad, None, None
+
+
+class _CandidatePaths(torch.autograd.Function):
+    """Walks the paths once, and keeps which candidates they reach for the way back."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        weight: Tensor,
+        features: PathFeatures,
+        pool: ScratchPool,
+        queries: Queries,
+        candidates: Tensor,
+    ) -> Tensor:
+        entity, rel, drawn = map(_ids, (queries.entity, queries.rel_type, candidates))
+        check_ids({"candidates": (drawn, features.num_entities)})
+        *known, walks, place = features.walk_arguments(queries.side, entity, rel)
+        scores = np.zeros(candidates.shape)
+        parts = cut(len(entity), default_threads())
+        weights = weight.detach().numpy()
+
+        def work(i: int, _: None) -> tuple[int, Any]:
+            part = parts[i]
+            paths = (*known, walks, place[part])
+            with pool.borrowed() as scratch:
+                return i, score_paths(
+                    drawn[part],
+                    entity[part],
+                    rel[part],
+                    paths,
+                    weights,
+                    scores[part],
+                    scratch,
+                )
+
+        ctx.reached = dict(run_all(work, range(len(parts)), lambda: None))
+        ctx.parts, ctx.drawn, ctx.pool = parts, drawn, pool
+        ctx.num_rules = len(weights)
+        return torch.from_numpy(scores)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+        rows = grad.contiguous().numpy()
+        # Adding up in order keeps sums reproducible, whichever thread is first.
+        found = np.zeros((len(ctx.parts), ctx.num_rules))
+
+        def work(i: int, _: None) -> None:
+            part = ctx.parts[i]
+            with ctx.pool.borrowed() as scratch:
+                path_gradient_of(
+                    ctx.reached[i], ctx.drawn[part], rows[part], found[i], scratch
+                )
+
+        for _ in run_all(work, range(len(ctx.parts)), lambda: None):
+            pass
+        return torch.from_numpy(found.sum(axis=0)), None, None, None, None
 
 
 def _ids(index: Tensor) -> np.ndarray:

@@ -1,26 +1,19 @@
-"""Figures; the scripts in ``viz/`` are thin shells around these functions."""
+"""Figures; the scripts in ``viz/`` are thin wrappers around these functions."""
 
-from kblrn_pyg.plotting.contributions import contributions
 from kblrn_pyg.plotting.differences import plot_differences
 from kblrn_pyg.plotting.experts import plot_contributions
 from kblrn_pyg.plotting.explanation import plot_explanation
 from kblrn_pyg.plotting.fragment import plot_fragment
-from kblrn_pyg.plotting.history import read_histories
-from kblrn_pyg.plotting.neighbourhood import neighbourhood
 from kblrn_pyg.plotting.output import check_output, show_or_save
 from kblrn_pyg.plotting.panels import difference_panels
 from kblrn_pyg.plotting.rules import plot_rules
 from kblrn_pyg.plotting.script import FigureParser, positive
 from kblrn_pyg.plotting.training import plot_training
-from kblrn_pyg.plotting.weights import heaviest_rules
 
 __all__ = [
     "FigureParser",
     "check_output",
-    "contributions",
     "difference_panels",
-    "heaviest_rules",
-    "neighbourhood",
     "plot_contributions",
     "plot_differences",
     "plot_explanation",
@@ -28,6 +21,5 @@ __all__ = [
     "plot_rules",
     "plot_training",
     "positive",
-    "read_histories",
     "show_or_save",
 ]

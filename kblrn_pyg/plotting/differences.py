@@ -11,42 +11,43 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data import Vocabulary, differences
+from kblrn_pyg.data.words import in_words, number_text, short_names
 from kblrn_pyg.nn import KBLRN
 from kblrn_pyg.plotting.fitting import fit
 from kblrn_pyg.plotting.panels import Panel, difference_panels
 from kblrn_pyg.plotting.style import BLUE, GREY, ORANGE
-from kblrn_pyg.plotting.words import in_words, number_text, short_names
 
 _MAX_COLUMNS = 3
 _WIDTH = 4.2  # of a panel, in inches
 # How many widths to each side of the centre are drawn.
 _REACH = 5
-# From here on ticks are written as 20M.
+# Beyond this, ticks are written as 20M.
 _LARGE = 1e4
 
 
 def plot_differences(
     data: HeteroData,
     relations: Sequence[str],
-    threshold: float = 0.9,
+    threshold: float | None = None,
     num_bins: int | None = None,
     model: KBLRN | None = None,
 ) -> Figure:
-    r"""Draws the differences of head and tail that the numerical experts see.
+    r"""Draws the differences of head and tail that the numerical expert uses.
 
     There is one panel for every numerical feature of the relations: the
     normalised histogram of :math:`n_h - n_t` over the training triples, and
     over it the radial basis function
     :math:`\phi(d) = \exp(-(d - c)^2 / \sigma^2)` (Figure 3 of the paper). With
-    a model, the caption has the learned weight of each.
+    a model, the caption gives the learned weight of each.
 
     Args:
         data (HeteroData): The knowledge base.
         relations (sequence): The relations, by name.
-        threshold (float, optional): The part of a relation's training triples
-            that must have both numbers. (default: :obj:`0.9`)
+        threshold (float, optional): The fraction of a relation's training
+            triples that must have both numbers. (default: :obj:`None`, that of
+            the model, or else 0.9)
         num_bins (int, optional): The number of bars. (default: :obj:`None`,
-            as many as the number of triples can fill)
+            chosen by the number of triples)
         model (KBLRN, optional): A model of the knowledge base.
             (default: :obj:`None`)
     """
@@ -78,7 +79,7 @@ def _draw_panel(
 ) -> None:
     low, high = (panel.centre + sign * _REACH * panel.width for sign in (-1, 1))
     counts, edges = np.histogram(values, _bin_edges(values, panel, num_bins))
-    # The paper's histograms are normalised; a height of 1 shares the RBF's scale.
+    # As in the paper, the highest bar is 1, as high as the RBF.
     axis.bar(
         edges[:-1],
         counts / max(counts.max(), 1),
@@ -109,7 +110,7 @@ def _draw_rbfs(axis: Axes, panel: Panel, grid: np.ndarray) -> None:
     if panel.learned is None:
         axis.plot(grid, fixed, color=ORANGE, linewidth=2, label="RBF")
         return
-    axis.plot(grid, fixed, color=GREY, linestyle="--", label="RBF at first")
+    axis.plot(grid, fixed, color=GREY, linestyle="--", label="initial RBF")
     learned = _rbf(grid, *panel.learned)
     axis.plot(grid, learned, color=ORANGE, linewidth=2, label="learned RBF")
 
@@ -142,8 +143,8 @@ def _bin_edges(values: np.ndarray, panel: Panel, num_bins: int | None) -> np.nda
     reach = _REACH * panel.width
     if panel.width < 1 or (values != np.round(values)).any():
         return np.linspace(panel.centre - reach, panel.centre + reach, num_bins + 1)
-    # Whole numbers: each bar covers equally many of them, or gaps would appear.
-    # An odd number, so that the bar in the middle is about the centre.
+    # Each bar covers the same number of integers, or there would be gaps. It is
+    # an odd number, so that the bar in the middle is around the centre.
     step = math.ceil(2 * reach / num_bins) | 1
     half = math.ceil(reach / step)
     return round(panel.centre) + (np.arange(-half, half + 2) - 0.5) * step

@@ -1,22 +1,19 @@
 """What each expert gave, and each of its parts, as bars."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import EngFormatter
 
-from kblrn_pyg.explain import NumberReason, Reasons
-from kblrn_pyg.explain.text import plain, rank_text, signed
-from kblrn_pyg.plotting.fitting import fit, minus
+from kblrn_pyg.data.words import in_words, minus, rank_text, signed
+from kblrn_pyg.explain import Reason, Reasons
+from kblrn_pyg.plotting.explained_paths import Lane
+from kblrn_pyg.plotting.fitting import fit
 from kblrn_pyg.plotting.style import BLUE, GREY, ORANGE
-from kblrn_pyg.plotting.words import in_words, number_text
 
 # All in inches.
 LABELS = 2.9
 _ROW = 0.37
-# From here on numbers are written as 9.83M; years are not.
-_LARGE = 1e5
 
 
 @dataclass(frozen=True)
@@ -27,7 +24,8 @@ class Bar:
         label (str): What it stands for.
         note (str): More about it, in small letters.
         value (float): Its length.
-        is_expert (bool): Whether it is the sum of those that follow.
+        is_expert (bool, optional): Whether it is the sum of the bars that
+            follow. (default: :obj:`False`)
     """
 
     label: str
@@ -36,32 +34,44 @@ class Bar:
     is_expert: bool = False
 
 
-def bars_of(reasons: Reasons, max_bodies: int) -> list[Bar]:
-    r"""Returns the experts, each before its parts.
+def bars_of(reasons: Reasons, lanes: Sequence[Lane], max_parts: int) -> list[Bar]:
+    r"""Returns the bars of the experts, each followed by those of its parts.
 
     Args:
         reasons (Reasons): The explanation.
-        max_bodies (int): How many bodies have a bar of their own.
+        lanes (sequence): The parts that are drawn as lanes, too.
+        max_parts (int): At most how many parts of an expert have a bar.
     """
+    numbers = {id(lane.reason): i for i, lane in enumerate(lanes, start=1)}
     bars = []
     for expert, value in reasons.experts.items():
-        bars.append(_expert_bar(reasons, expert, value))
-        if expert == "latent" and len(reasons.latent or ()) > 1:
-            bars += [Bar(p.scorer, "", p.contribution) for p in reasons.latent or ()]
-        elif expert == "relational":
-            bars += _body_bars(reasons, max_bodies)
-        elif expert == "numerical":
-            bars += [_number_bar(one) for one in reasons.numerical or ()]
+        detail, note, parts = split_parts(expert, reasons.parts[expert])
+        label = f"{expert} ({detail})" if detail else expert
+        note = note or _ranks(reasons, expert)
+        bars.append(Bar(label, note, value, is_expert=True))
+        bars += _part_bars(parts, numbers, max_parts)
     return bars
 
 
-def _expert_bar(reasons: Reasons, expert: str, value: float) -> Bar:
-    label, note = expert, _ranks(reasons, expert)
-    if expert == "latent" and reasons.latent is not None and len(reasons.latent) == 1:
-        label = f"latent ({reasons.latent[0].scorer})"
-    if expert == "numerical" and not reasons.numerical:
-        note = "the relation has no numerical attributes"
-    return Bar(label, note, value, is_expert=True)
+def split_parts(
+    expert: str, parts: Sequence[Reason]
+) -> tuple[str, str, Sequence[Reason]]:
+    r"""Returns what to say of an expert, and its parts that are worth a line.
+
+    A single part without paths or note is not: it goes behind the name of the
+    expert, or into a note if the expert has nothing to say.
+
+    Args:
+        expert (str): The name of the expert.
+        parts (sequence): Its parts.
+    """
+    if len(parts) != 1 or parts[0].paths or parts[0].note:
+        return "", "", parts
+    text = parts[0].text
+    if parts[0].contribution == 0:
+        return "", text, ()
+    # The default part of an expert has the name of its class.
+    return "" if text.lower() == expert.replace("_", "") else text, "", ()
 
 
 def _ranks(reasons: Reasons, expert: str) -> str:
@@ -72,47 +82,28 @@ def _ranks(reasons: Reasons, expert: str) -> str:
     return "without it, the tail has rank {}, the head {}".format(*ranks)
 
 
-def _body_bars(reasons: Reasons, max_bodies: int) -> list[Bar]:
-    bodies = reasons.relational or ()
-    bars = [
-        Bar(f"path {number}", "", body.weight)
-        for number, body in enumerate(bodies[:max_bodies], start=1)
-    ]
-    left = bodies[max_bodies:]
-    if left:
-        weight = sum(body.weight for body in left)
-        bars.append(Bar(f"{len(left):,} more paths", "", weight))
-    return bars
-
-
-def _number_bar(one: NumberReason) -> Bar:
-    label = in_words(one.attribute.name)
-    head, tail = _number(one.head), _number(one.tail)
-    if one.difference is None:
-        return Bar(label, f"{head} and {tail}", one.contribution)
-    tail = f"({tail})" if tail.startswith("−") else tail
-    note = f"{head} − {tail} = {_number(one.difference)}"
-    if one.centre is not None and one.width is not None:
-        centre, width = _number(one.centre, one.width), _number(one.width, one.width)
-        note += f", usual {centre} ± {width}"
-    return Bar(label, note, one.contribution)
-
-
-def _number(value: float | None, scale: float | None = None) -> str:
-    if value is not None and max(abs(value), scale or 0) >= _LARGE:
-        return minus(EngFormatter(places=2, sep="")(value))
-    if value is not None and scale is not None:
-        return minus(number_text(value, scale))
-    return minus(plain(value))
+def _part_bars(
+    parts: Sequence[Reason], numbers: dict[int, int], max_parts: int
+) -> Iterator[Bar]:
+    for part in parts[:max_parts]:
+        if id(part) in numbers:
+            yield Bar(f"path {numbers[id(part)]}", "", part.contribution)
+        else:
+            own = "(by this fact itself)" if part.own else ""
+            note = f"{part.note_text} {own}".strip()
+            yield Bar(in_words(part.text), note, part.contribution)
+    if left := parts[max_parts:]:
+        total = sum(part.contribution for part in left)
+        yield Bar(f"{len(left):,} more", "", total)
 
 
 def height_of_bars(bars: Sequence[Bar]) -> float:
-    """Returns the room that bars take."""
+    """Returns the height that bars take."""
     return _ROW * len(bars)
 
 
 def draw_bars(axes: Axes, bars: Sequence[Bar]) -> None:
-    r"""Draws the bars from the top downwards.
+    r"""Draws the bars from top to bottom.
 
     Args:
         axes (matplotlib.axes.Axes): Where to.
@@ -120,9 +111,9 @@ def draw_bars(axes: Axes, bars: Sequence[Bar]) -> None:
     """
     values = [bar.value for bar in bars]
     low, high = min(0.0, *values), max(0.0, *values)
-    room = 0.3 * ((high - low) or 1.0)  # for the figures at the ends
+    space = 0.3 * ((high - low) or 1.0)  # for the numbers at the ends
     height = height_of_bars(bars)
-    axes.set_xlim(low - (room if low < 0 else 0), high + room)
+    axes.set_xlim(low - (space if low < 0 else 0), high + space)
     axes.set_ylim(0, height)
     axes.axis("off")
     axes.axvline(0, color=GREY, linewidth=0.8)
@@ -147,10 +138,8 @@ def _draw_bar(axes: Axes, bar: Bar, y: float) -> None:
         va="center",
         fontsize=8,
     )
-    weight = "bold" if bar.is_expert else "normal"
-    _write(
-        axes, bar.label, 10 if bar.is_expert else 9, y + 0.07 * bool(bar.note), weight
-    )
+    size, weight = (10, "bold") if bar.is_expert else (9, "normal")
+    _write(axes, bar.label, size, y + 0.07 * bool(bar.note), weight)
     _write(axes, bar.note, 7.5, y - 0.09, colour=GREY)
 
 

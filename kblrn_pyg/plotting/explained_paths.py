@@ -1,25 +1,68 @@
-"""The bodies that hold as lanes from the head, over a middle, to the tail."""
+"""The paths behind a score as lanes from the head, over entities, to the tail."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyBboxPatch
 
-from kblrn_pyg.explain import Atom, BodyReason, Reasons
-from kblrn_pyg.explain.text import signed
-from kblrn_pyg.plotting.fitting import fit, minus
+from kblrn_pyg.data.words import in_words, minus, signed
+from kblrn_pyg.explain import Named, NamedFact, Reason, Reasons
+from kblrn_pyg.plotting.fitting import fit
 from kblrn_pyg.plotting.style import BLUE, GREY, ORANGE, PALE
-from kblrn_pyg.plotting.words import in_words
 
-# All in inches: the ends are as wide as the middle, the steps fill the gaps.
+# All in inches.
 WIDTH = 8.4
-_END, _MIDDLE = 1.45, 2.0
-_GAP = (WIDTH - 2 * _END - _MIDDLE) / 2
+_END = 1.45  # of the boxes of head and tail
+_BETWEEN = WIDTH - 2 * _END
+# What boxes and the gaps around them share of the width between the ends.
+_BOX, _GAP = 2.0, 1.75
 _LINE = 0.15
 _SPACE = 0.26
 _BELOW = 0.25
 _SIZE = 8.5
+
+
+@dataclass(frozen=True)
+class Chain:
+    r"""A path, from left to right.
+
+    Args:
+        middles (tuple): The entities between head and tail.
+        steps (tuple): For each gap between two neighbours, the relation that
+            connects them and whether it points to the right; :obj:`None` if
+            nothing does, such as behind the end of a path that does not reach
+            the tail. Without middles, all of them lead from end to end.
+    """
+
+    middles: tuple[Named, ...]
+    steps: tuple[tuple[Named, bool] | None, ...]
+
+    @classmethod
+    def of(cls, path: Sequence[NamedFact], head: Named, tail: Named) -> "Chain":
+        r"""Orders the facts of a path.
+
+        Args:
+            path (sequence): The facts.
+            head (Named): The entity at the left.
+            tail (Named): The entity at the right.
+        """
+        if all({fact.head, fact.tail} == {head, tail} for fact in path):
+            return cls((), tuple((fact.relation, fact.head == head) for fact in path))
+        nodes, found = [head], list[tuple[Named, bool] | None]()
+        for fact in path:
+            to_right = fact.head == nodes[-1]
+            if nodes[-1] not in (fact.head, fact.tail):  # begins somewhere else
+                to_right = fact.head != tail
+                nodes.append(fact.head if to_right else fact.tail)
+                found.append(None)
+            nodes.append(fact.tail if to_right else fact.head)
+            found.append((fact.relation, to_right))
+        if nodes[-1] != tail:
+            nodes.append(tail)
+            found.append(None)
+        return cls(tuple(nodes[1:-1]), tuple(found))
 
 
 @dataclass(frozen=True)
@@ -37,67 +80,88 @@ class Step:
 
 @dataclass(frozen=True)
 class Lane:
-    r"""One body.
+    r"""One part of the score that rests on paths.
 
     Args:
-        weight (float): Its weight.
-        steps (tuple): Its arrows.
-        middle (list): The lines of the box in the middle; none if head and
-            tail are connected directly.
+        reason (Reason): The part.
+        steps (tuple): Its arrows; :obj:`None` where there is none.
+        boxes (list): The lines of each box between head and tail.
     """
 
-    weight: float
-    steps: tuple[Step, ...]
-    middle: list[str]
+    reason: Reason
+    steps: tuple[Step | None, ...]
+    boxes: list[list[str]]
 
     @property
     def height(self) -> float:
-        """The room that it takes."""
-        labels = [_LINE * len(step.label) + 0.06 for step in self.steps]
-        if self.middle:
-            # Labels stand above the line, which meets the box half-way.
-            half = max(*labels, _LINE * len(self.middle) / 2 + 0.06)
-            return half + _LINE * len(self.middle) / 2 + 0.06 + _SPACE
-        return sum(labels) + 0.1 * len(self.steps) + _SPACE
+        """The height that it takes."""
+        labels = [_LINE * len(step.label) + 0.06 for step in self.steps if step]
+        if self.boxes:
+            # Labels stand above the line, which meets the boxes half-way.
+            half = _LINE * max(map(len, self.boxes)) / 2 + 0.06
+            return max(*labels, half) + half + _SPACE
+        return sum(labels) + 0.1 * len(labels) + _SPACE
 
 
-def lanes_of(reasons: Reasons, max_bodies: int, max_middles: int) -> list[Lane]:
-    r"""Returns the lanes of the strongest bodies.
+def reasons_with_paths(reasons: Reasons) -> list[Reason]:
+    r"""Returns the parts of all experts that rest on paths, the strongest first.
 
     Args:
         reasons (Reasons): The explanation.
-        max_bodies (int): How many there may be.
-        max_middles (int): How many middle entities are named in each.
     """
-    bodies = (reasons.relational or ())[:max_bodies]
-    return [_lane(body, max_middles) for body in bodies]
+    found = [part for parts in reasons.parts.values() for part in parts if part.paths]
+    return sorted(found, key=lambda part: -abs(part.contribution))
 
 
-def _lane(body: BodyReason, max_middles: int) -> Lane:
-    gap = _GAP if body.num_middles else WIDTH - 2 * _END
-    steps = tuple(_step(atom, gap) for atom in body.atoms)
-    if body.own:
-        steps[0].label.append("(by this fact itself)")
-    names = [middle.name for middle in body.middles[:max_middles]]
-    lines = [line for name in names for line in fit(name, _SIZE, _MIDDLE - 0.2, 2)]
-    more = body.num_middles - len(names)
-    if more:
-        lines.append(f"and {more:,} more" if names else f"{more:,} entities")
-    return Lane(body.weight, steps, lines)
+def lanes_of(reasons: Reasons, max_parts: int, max_middles: int) -> list[Lane]:
+    r"""Returns the lanes of the strongest parts that rest on paths.
+
+    Args:
+        reasons (Reasons): The explanation.
+        max_parts (int): At most how many.
+        max_middles (int): At most how many entities to name in each.
+    """
+    ends = reasons.head, reasons.tail
+    return [
+        _lane(part, [Chain.of(path, *ends) for path in part.paths], max_middles)
+        for part in reasons_with_paths(reasons)[:max_parts]
+    ]
 
 
-def _step(atom: Atom, gap: float) -> Step:
-    name = in_words(atom.relation.name)
-    # The end of a Freebase name tells the most.
-    label = fit(name, _SIZE, gap - 0.55, 3, keep_end=True)
-    return Step(label, (atom.start, atom.end) in _TO_RIGHT)
+def _lane(part: Reason, chains: list[Chain], max_middles: int) -> Lane:
+    chain = max(chains, key=lambda one: len(one.middles))
+    box, gap = _widths(len(chain.middles))
+    steps = tuple(step and _step(*step, gap) for step in chain.steps)
+    labels = [step.label for step in steps if step]
+    if part.own:
+        labels[0].append("(by this fact itself)")
+    if len(chain.middles) != 1:
+        boxes = [fit(one.name, _SIZE, box - 0.2, 3) for one in chain.middles]
+        if part.num_paths > 1:
+            labels[0].append(f"(one of {part.num_paths:,} paths)")
+        return Lane(part, steps, boxes)
+    alike = [m for one in chains if one.steps == chain.steps for m in one.middles]
+    shown = list(dict.fromkeys(alike))[:max_middles]
+    lines = [line for one in shown for line in fit(one.name, _SIZE, box - 0.2, 2)]
+    if more := part.num_paths - len(shown):
+        lines.append(f"and {more:,} more")
+    return Lane(part, steps, [lines])
 
 
-_TO_RIGHT = {("h", "t"), ("h", "x"), ("x", "t")}
+def _widths(num_boxes: int) -> tuple[float, float]:
+    """The width of each box, and of the gaps around them."""
+    unit = _BETWEEN / (_BOX * num_boxes + _GAP * (num_boxes + 1))
+    return _BOX * unit, _GAP * unit
+
+
+def _step(relation: Named, to_right: bool, gap: float) -> Step:
+    # The end of a Freebase name says the most.
+    width = max(gap - 0.55, 0.3)
+    return Step(fit(in_words(relation.name), _SIZE, width, 3, keep_end=True), to_right)
 
 
 def height_of_lanes(lanes: Sequence[Lane]) -> float:
-    """Returns the room that lanes take."""
+    """Returns the height that lanes take."""
     return max(1.5, sum(lane.height for lane in lanes)) + _BELOW
 
 
@@ -113,109 +177,91 @@ def draw_lanes(axes: Axes, reasons: Reasons, lanes: Sequence[Lane]) -> None:
     axes.set_xlim(-0.02, WIDTH + 0.02)
     axes.set_ylim(0, height)
     axes.axis("off")
-    bottom = _BELOW
     for left, entity, role in (
         (0.0, reasons.head, "head"),
         (WIDTH - _END, reasons.tail, "tail"),
     ):
-        _draw_box(axes, left, bottom + 0.04, _END, height - bottom - 0.08, PALE)
+        _draw_box(axes, (left, _BELOW + 0.04), _END, height - _BELOW - 0.08, PALE)
         lines = fit(entity.name, 10, _END - 0.3, 5, weight="bold")
-        centre = (left + _END / 2, (bottom + height) / 2)
-        _write(axes, *centre, "\n".join(lines), 10, va="center", weight="bold")
-        _write(axes, centre[0], height - 0.1, role, 8, va="top", color=GREY)
+        centre = (left + _END / 2, (_BELOW + height) / 2)
+        _write(axes, *centre, "\n".join(lines), fontsize=10, fontweight="bold")
+        where = centre[0], height - 0.1
+        _write(axes, *where, role, fontsize=8, va="top", color=GREY)
     if not lanes:
-        _draw_nothing(axes, reasons, (bottom + height) / 2)
-    strongest = max((abs(lane.weight) for lane in lanes), default=1.0) or 1.0
+        y = (_BELOW + height) / 2
+        axes.plot([_END + 0.1, WIDTH - _END - 0.1], [y, y], ":", color=GREY)
+        words = "no part of the score rests on a path"
+        _write(axes, WIDTH / 2, y + 0.07, words, va="bottom", fontsize=9, color=GREY)
+    strongest = max((abs(one.reason.contribution) for one in lanes), default=1.0) or 1.0
     # A few lanes stand in the middle of the ends.
-    top = height - (height - bottom - sum(lane.height for lane in lanes)) / 2
+    top = height - (height - _BELOW - sum(lane.height for lane in lanes)) / 2
     for number, lane in enumerate(lanes, start=1):
-        width = 1 + 2.5 * abs(lane.weight) / strongest
+        width = 1 + 2.5 * abs(lane.reason.contribution) / strongest
         _draw_lane(axes, lane, number, top, width)
         top -= lane.height
-    others = (reasons.relational or ())[len(lanes) :]
+    others = [part.contribution for part in reasons_with_paths(reasons)[len(lanes) :]]
     if others:
-        together = minus(signed(sum(body.weight for body in others)))
-        words = f"and {len(others):,} more, together {together}"
-        _write(axes, WIDTH / 2, bottom - 0.05, words, 9, va="top", color=GREY)
+        words = f"and {len(others):,} more, together {minus(signed(sum(others)))}"
+        where = WIDTH / 2, _BELOW - 0.05
+        _write(axes, *where, words, va="top", fontsize=9, color=GREY)
 
 
 def _draw_lane(axes: Axes, lane: Lane, number: int, top: float, width: float) -> None:
-    colour = ORANGE if lane.weight < 0 else BLUE
-    ends = (_END + 0.06, WIDTH - _END - 0.06)
-    if lane.middle:
-        half = _LINE * len(lane.middle) / 2 + 0.06
-        y = top - lane.height + _SPACE / 2 + half
-        inner = (_END + _GAP, _END + _GAP + _MIDDLE)
-        _draw_box(axes, inner[0], y - half, _MIDDLE, 2 * half, "#F2F2F2")
-        words = "\n".join(lane.middle)
-        _write(axes, WIDTH / 2, y, words, _SIZE, va="center")
-        pairs = [(ends[0], inner[0] - 0.05), (inner[1] + 0.05, ends[1])]
-        for step, (left, right) in zip(lane.steps, pairs):
-            _draw_step(axes, step, left, right, y, colour, width)
-    else:
-        y = top - _SPACE / 2
-        for step in lane.steps:
-            y -= _LINE * len(step.label) + 0.06
-            _draw_step(axes, step, *ends, y, colour, width)
-            y -= 0.1
-        y += 0.1
+    colour = ORANGE if lane.reason.contribution < 0 else BLUE
+    style = {"color": colour, "linewidth": width}
+    if not lane.boxes:
+        y = top - _SPACE / 2 + 0.1
+        for direct in filter(None, lane.steps):
+            y -= _LINE * len(direct.label) + 0.16
+            _draw_step(axes, direct, (_END + 0.06, WIDTH - _END - 0.06), y, style)
+        _draw_number(axes, number, y, colour)
+        return
+    half = _LINE * max(map(len, lane.boxes)) / 2 + 0.06
+    y = top - lane.height + _SPACE / 2 + half
+    box, gap = _widths(len(lane.boxes))
+    for i, step in enumerate(lane.steps):
+        left = _END + i * (box + gap)
+        if step is not None:
+            _draw_step(axes, step, (left + 0.06, left + gap - 0.06), y, style)
+        if i < len(lane.boxes):
+            high = _LINE * len(lane.boxes[i]) + 0.12
+            _draw_box(axes, (left + gap, y - high / 2), box, high, "#F2F2F2")
+            words = "\n".join(lane.boxes[i])
+            _write(axes, left + gap + box / 2, y, words)
     _draw_number(axes, number, y, colour)
 
 
 def _draw_step(
-    axes: Axes,
-    step: Step,
-    left: float,
-    right: float,
-    y: float,
-    colour: str,
-    width: float,
+    axes: Axes, step: Step, ends: tuple[float, float], y: float, style: dict[str, Any]
 ) -> None:
-    start, end = (left, right) if step.to_right else (right, left)
+    start, end = ends if step.to_right else ends[::-1]
+    width = style["linewidth"]
+    arrow = f"head_length={0.35 + 0.05 * width},head_width={0.18 + 0.04 * width}"
     axes.annotate(
         "",
         (end, y),
         (start, y),
         arrowprops={
-            "arrowstyle": f"-|>,head_length={0.35 + 0.05 * width},"
-            f"head_width={0.18 + 0.04 * width}",
-            "color": colour,
-            "linewidth": width,
+            "arrowstyle": f"-|>,{arrow}",
             "shrinkA": 0,
             "shrinkB": 0,
             "mutation_scale": 14,
+            **style,
         },
     )
-    words = "\n".join(step.label)
-    _write(axes, (left + right) / 2, y + 0.09, words, _SIZE, va="bottom")
-
-
-def _draw_nothing(axes: Axes, reasons: Reasons, y: float) -> None:
-    words = "no path of the rules connects them"
-    if reasons.relational is None:
-        words = "the model has no relational expert"
-    axes.plot([_END + 0.1, WIDTH - _END - 0.1], [y, y], ":", color=GREY)
-    _write(axes, WIDTH / 2, y + 0.07, words, 9, va="bottom", color=GREY)
+    _write(axes, sum(ends) / 2, y + 0.09, "\n".join(step.label), va="bottom")
 
 
 def _draw_number(axes: Axes, number: int, y: float, colour: str) -> None:
-    axes.text(
-        _END,
-        y,
-        str(number),
-        fontsize=8,
-        color="white",
-        ha="center",
-        va="center",
-        bbox={"boxstyle": "circle,pad=0.25", "facecolor": colour, "edgecolor": "white"},
-    )
+    circle = {"boxstyle": "circle,pad=0.25", "facecolor": colour, "edgecolor": "white"}
+    _write(axes, _END, y, str(number), fontsize=8, color="white", bbox=circle)
 
 
 def _draw_box(
-    axes: Axes, left: float, bottom: float, width: float, height: float, colour: str
+    axes: Axes, corner: tuple[float, float], width: float, height: float, colour: str
 ) -> None:
     box = FancyBboxPatch(
-        (left, bottom),
+        corner,
         width,
         height,
         boxstyle="round,pad=0,rounding_size=0.08",
@@ -226,25 +272,7 @@ def _draw_box(
     axes.add_patch(box)
 
 
-def _write(
-    axes: Axes,
-    x: float,
-    y: float,
-    words: str,
-    size: float,
-    va: str,
-    color: str = "black",
-    weight: str = "normal",
-) -> None:
-    axes.text(
-        x,
-        y,
-        words,
-        fontsize=size,
-        ha="center",
-        va=va,
-        color=color,
-        fontweight=weight,
-        linespacing=1.15,
-        parse_math=False,
-    )
+def _write(axes: Axes, x: float, y: float, words: str, **style: Any) -> None:
+    # Names are not mathematics, even with dollar signs.
+    style = {"fontsize": _SIZE, "ha": "center", "va": "center", **style}
+    axes.text(x, y, words, parse_math=False, linespacing=1.15, **style)

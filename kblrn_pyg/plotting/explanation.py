@@ -4,8 +4,8 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from kblrn_pyg.data.words import in_words, minus, rank_text, signed
 from kblrn_pyg.explain import Reasons
-from kblrn_pyg.explain.text import rank_text, signed
 from kblrn_pyg.plotting.explained_parts import (
     LABELS,
     bars_of,
@@ -18,9 +18,8 @@ from kblrn_pyg.plotting.explained_paths import (
     height_of_lanes,
     lanes_of,
 )
-from kblrn_pyg.plotting.fitting import fit, minus
+from kblrn_pyg.plotting.fitting import fit
 from kblrn_pyg.plotting.style import BLUE, GREY, ORANGE
-from kblrn_pyg.plotting.words import in_words
 
 # All in inches.
 _TITLE, _FOOT, _MARGIN = 0.95, 0.45, 0.15
@@ -28,28 +27,28 @@ _BARS = 2.6
 
 
 def plot_explanation(
-    reasons: Reasons, max_bodies: int = 6, max_middles: int = 3
+    reasons: Reasons, max_parts: int = 6, max_middles: int = 3
 ) -> Figure:
     r"""Draws the reasons for a score.
 
-    To the left are the strongest bodies that hold, one below the other, each a
-    way from the head to the tail; to the right is what each expert gave, and
-    each of its parts. What is blue raises the score, what is orange lowers it.
+    To the left are the paths of known facts that the score rests on, such as
+    those of the relational expert's rules, the strongest first; to the right is
+    what each expert gave, and each of its parts. What is blue raises the score,
+    what is orange lowers it.
 
     Args:
         reasons (Reasons): The reasons, as
             :meth:`~kblrn_pyg.explain.explain` gives them.
-        max_bodies (int, optional): How many bodies are drawn; what the others
-            give is summed up. (default: :obj:`6`)
-        max_middles (int, optional): How many of the entities in the middle of
-            a body are named. (default: :obj:`3`)
+        max_parts (int, optional): At most how many paths are drawn, and parts
+            of each expert; the others are summed up. (default: :obj:`6`)
+        max_middles (int, optional): At most how many of the entities in the
+            middle of a path are named. (default: :obj:`3`)
     """
-    if max_bodies < 1:
-        raise ValueError(f"'max_bodies' must be positive (got {max_bodies})")
-    if max_middles < 1:
-        raise ValueError(f"'max_middles' must be positive (got {max_middles})")
-    lanes = lanes_of(reasons, max_bodies, max_middles)
-    bars = bars_of(reasons, max_bodies)
+    for name, value in (("max_parts", max_parts), ("max_middles", max_middles)):
+        if value < 1:
+            raise ValueError(f"'{name}' must be positive (got {value})")
+    lanes = lanes_of(reasons, max_parts, max_middles)
+    bars = bars_of(reasons, lanes, max_parts)
     height = max(height_of_lanes(lanes), height_of_bars(bars))
     width = WIDTH + LABELS + _BARS + 3 * _MARGIN
     figure = plt.figure(figsize=(width, height + _TITLE + _FOOT))
@@ -79,7 +78,7 @@ def _write_title(figure: Figure, reasons: Reasons) -> None:
     width, height = figure.get_size_inches()
     relation = in_words(reasons.relation.name)
     asked = f"{reasons.head.name}  —  {relation}  →  {reasons.tail.name}"
-    room = width - 2 * _MARGIN
+    available = width - 2 * _MARGIN
     tails, heads = reasons.tail_query, reasons.head_query
     known = "a known fact" if reasons.known else "not a known fact"
     standing = (
@@ -91,7 +90,7 @@ def _write_title(figure: Figure, reasons: Reasons) -> None:
         figure.text(
             _MARGIN / width,
             1 - below / height,
-            fit(words, size, room, 1)[0],
+            fit(words, size, available, 1)[0],
             fontsize=size,
             parse_math=False,
         )

@@ -1,4 +1,4 @@
-"""Words that fit into the room that there is for them."""
+"""Text that is broken into lines and cut to fit."""
 
 import re
 
@@ -6,7 +6,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
 _POINTS = 72  # an inch
-_NARROWEST = 0.15  # of the font's size, what a letter takes at the least
+_NARROWEST = 0.15  # letter, as a fraction of the size of the font
 
 
 def fit(
@@ -22,8 +22,8 @@ def fit(
     Args:
         text (str): The text; it is broken at spaces and behind slashes.
         size (float): The size of the font in points.
-        width (float): The room in inches.
-        max_lines (int): How many lines there may be.
+        width (float): The width in inches.
+        max_lines (int): At most how many lines.
         keep_end (bool, optional): If set to :obj:`True`, what does not fit is
             cut from the beginning. (default: :obj:`False`)
         weight (str, optional): The weight of the font.
@@ -63,11 +63,6 @@ def text_width(text: str, size: float, weight: str = "normal") -> float:
     font = FontProperties(size=size, weight=weight)
     # Not as mathematics: the dollar signs of a name mean themselves.
     return text_to_path.get_text_width_height_descent(text, font, False)[0] / _POINTS
-
-
-def minus(text: str) -> str:
-    """Gives numbers the sign that is as wide as a plus."""
-    return text.replace("-", "−")
 
 
 def _mark(words: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""A small part of a knowledge base, with names and numbers."""
+"""The neighbourhood of an entity, with names and numbers."""
 
 from collections import defaultdict
 
@@ -14,8 +14,9 @@ from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data import Vocabulary
 from kblrn_pyg.data.names import last_segment
+from kblrn_pyg.data.neighbourhood import Link, Neighbourhood, neighbourhood
+from kblrn_pyg.data.words import in_words, short_names, value_text
 from kblrn_pyg.plotting.fitting import fit, text_width
-from kblrn_pyg.plotting.neighbourhood import Link, Neighbourhood, neighbourhood
 from kblrn_pyg.plotting.radial import (
     Box,
     Points,
@@ -25,10 +26,9 @@ from kblrn_pyg.plotting.radial import (
     ring_places,
 )
 from kblrn_pyg.plotting.style import BLUE, GREY, ORANGE, PALE
-from kblrn_pyg.plotting.words import in_words, short_names, value_text
 
-# All in inches: the figure of one ring, a label, and the room of an entity on
-# its ring, at the top and bottom, and around a text.
+# All in inches: the figure of one ring, its foot, a label, the length of its ring
+# for an entity, the margins around the rings and around a text.
 _SIZE = np.array([10.0, 7.4])
 _FOOT = 0.45
 _LABEL = 1.5
@@ -42,17 +42,16 @@ _MIDDLE_FONT, _FONT, _SMALL_FONT = 10.5, 9.0, 8.0
 def plot_fragment(
     data: HeteroData, entity: str, hops: int = 1, max_nodes: int = 12
 ) -> Figure:
-    r"""Draws the surroundings of an entity (Figure 1 of the paper).
+    r"""Draws the neighbourhood of an entity (Figure 1 of the paper).
 
-    Entities have their names and their most telling numbers, arrows the names
-    of their relations. Where there is more than can be drawn, a note says how
-    much.
+    Entities are labelled with their names and most informative numbers, arrows
+    with the names of their relations. A note says how much is left out.
 
     Args:
         data (HeteroData): The knowledge base.
         entity (str): The entity in the middle, by name.
         hops (int, optional): The largest distance to it. (default: :obj:`1`)
-        max_nodes (int, optional): How many other entities are drawn.
+        max_nodes (int, optional): At most how many other entities to draw.
             (default: :obj:`12`)
     """
     drawn = neighbourhood(data, entity, hops, max_nodes)
@@ -96,8 +95,8 @@ def _draw_entities(
         for i, value in drawn.numbers[entity]:
             number = f" {value_text(names.attributes[i], value)}"
             words = in_words(last_segment(names.attributes[i]))
-            room = _LABEL - text_width(number, font)
-            lines.append(fit(words, font, room, 1)[0] + number)
+            available = _LABEL - text_width(number, font)
+            lines.append(fit(words, font, available, 1)[0] + number)
         text = _write(axis, place, "\n".join(lines), font)
         text.set(color="white" if is_middle else "black", zorder=4)
         box = _extent(axis, text)

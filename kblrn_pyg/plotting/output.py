@@ -1,4 +1,4 @@
-"""Where a figure goes: a file, or a window if there is a screen."""
+"""Saves a figure to a file, or shows it in a window."""
 
 import logging
 from pathlib import Path
@@ -9,12 +9,13 @@ from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
 
 from kblrn_pyg.data import DataError
+from kblrn_pyg.data.whole import whole_file
 
 logger = logging.getLogger(__name__)
 
 
 def check_output(out: str | None = None) -> None:
-    r"""Makes sure that a figure can go where it shall.
+    r"""Makes sure that a figure can be saved or shown.
 
     Args:
         out (str, optional): The file, or :obj:`None` for a window.
@@ -27,7 +28,7 @@ def check_output(out: str | None = None) -> None:
     known = FigureCanvasBase.get_supported_filetypes()
     if Path(out).suffix.removeprefix(".") not in known:
         kinds = ", ".join(f".{kind}" for kind in ("png", "svg", "pdf"))
-        raise DataError(f"{out!r} has no known ending, expected one of {kinds}")
+        raise DataError(f"has an unknown ending, expected one of {kinds}", out)
 
 
 def show_or_save(figure: Figure, out: str | None = None) -> None:
@@ -42,6 +43,6 @@ def show_or_save(figure: Figure, out: str | None = None) -> None:
     if out is None:
         plt.show()
         return
-    Path(out).parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(out, dpi=150)
+    with whole_file(out) as file:
+        figure.savefig(file, dpi=150, format=Path(out).suffix.removeprefix("."))
     logger.info("saved %s", out)

@@ -1,4 +1,4 @@
-"""What a histogram of numerical differences shows, before it is drawn."""
+"""What histograms of numerical differences show, before they are drawn."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,6 +13,7 @@ from kblrn_pyg.data import (
 )
 from kblrn_pyg.data.names import shorten
 from kblrn_pyg.nn import KBLRN, NumericalExpert
+from kblrn_pyg.nn.settings import ModelSettings
 
 _MAX_LISTED = 12
 
@@ -29,8 +30,8 @@ class Panel(NamedTuple):
             (default: :obj:`None`)
         learned (tuple, optional): The learned centre and width, if they were
             learned. (default: :obj:`None`)
-        has_rbf (bool, optional): Whether differences go through a radial
-            basis function, and not through their sign. (default: :obj:`True`)
+        has_rbf (bool, optional): Whether the activation is a radial basis
+            function, not the sign. (default: :obj:`True`)
     """
 
     relation: int
@@ -45,7 +46,7 @@ class Panel(NamedTuple):
 def difference_panels(
     data: HeteroData,
     relations: Sequence[str],
-    threshold: float = 0.9,
+    threshold: float | None = None,
     model: KBLRN | None = None,
 ) -> list[Panel]:
     r"""Returns the numerical features of relations, with what a model learned.
@@ -53,12 +54,16 @@ def difference_panels(
     Args:
         data (HeteroData): The knowledge base.
         relations (sequence): The relations, by name.
-        threshold (float, optional): The part of a relation's training triples
-            that must have both numbers. (default: :obj:`0.9`)
-        model (KBLRN, optional): A model of the knowledge base, with the same
-            threshold. (default: :obj:`None`)
+        threshold (float, optional): The fraction of a relation's training
+            triples that must have both numbers. (default: :obj:`None`, that of
+            the model, or else 0.9)
+        model (KBLRN, optional): A model of the knowledge base.
+            (default: :obj:`None`)
     """
     names = Vocabulary.of(data)
+    if threshold is None:
+        known = None if model is None else model.settings
+        threshold = ModelSettings.threshold if known is None else known.threshold
     features = numerical_features(data, threshold)
     expert = None if model is None else _expert(model, features)
     panels = []
@@ -72,13 +77,15 @@ def difference_panels(
 
 
 def _expert(model: KBLRN, features: NumericalFeatures) -> NumericalExpert:
-    if model.numerical is None:
+    experts = model.experts.values()
+    found = [expert for expert in experts if isinstance(expert, NumericalExpert)]
+    if not found:
         raise DataError(
-            f"the model has no numerical expert, its experts are {model.experts!r}"
+            f"the model has no numerical expert, its experts are {model.instance!r}"
         )
-    if not model.numerical.attribute.cpu().equal(features.attribute):
+    if not found[0].attribute.cpu().equal(features.attribute):
         raise DataError("the model has other numerical features than the data")
-    return model.numerical
+    return found[0]
 
 
 def _panel(

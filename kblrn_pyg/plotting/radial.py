@@ -1,4 +1,4 @@
-"""Places on rings around a middle, and ways between them that keep clear."""
+"""Places on rings around a centre, and arrows between them that avoid others."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,11 +17,11 @@ _CLEAR = 0.15
 
 
 class Box(NamedTuple):
-    r"""A part of the plane.
+    r"""A rectangle.
 
     Args:
-        left (float): Its least x.
-        bottom (float): Its least y.
+        left (float): Its smallest x.
+        bottom (float): Its smallest y.
         right (float): Its largest x.
         top (float): Its largest y.
     """
@@ -53,7 +53,7 @@ class Box(NamedTuple):
         return int((is_between & (self.bottom <= y) & (y <= self.top)).sum())
 
     def shared(self, other: "Box") -> float:
-        """Returns the area that is part of both."""
+        """Returns the area of the overlap with another box."""
         width = min(self.right, other.right) - max(self.left, other.left)
         height = min(self.top, other.top) - max(self.bottom, other.bottom)
         return max(width, 0.0) * max(height, 0.0)
@@ -65,7 +65,7 @@ def ring_places(
     width: float,
     height: float,
 ) -> Points:
-    r"""Places entities on ellipses, those side by side that belong together.
+    r"""Places entities on ellipses, linked ones close together.
 
     Args:
         rings (sequence): The entities by their distance.
@@ -75,8 +75,8 @@ def ring_places(
     """
     places: Points = {rings[0][0]: np.zeros(2)}
     for i, ring in enumerate(rings[1:], start=1):
-        part = i / (len(rings) - 1)
-        spots = _even_spots(len(ring), part * width, part * height)
+        fraction = i / (len(rings) - 1)
+        spots = _even_spots(len(ring), fraction * width, fraction * height)
         order = _arrange(list(ring), spots, places, neighbours)
         places |= dict(zip(order, spots))
     return places
@@ -115,7 +115,7 @@ def bend_of(
             (default: :obj:`0`)
         number (int, optional): How many arrows the pair has.
             (default: :obj:`1`)
-        turned (bool, optional): Whether it goes against the first of them.
+        turned (bool, optional): Whether it is opposite to the first of them.
             (default: :obj:`False`)
     """
     if number > 1:
@@ -130,14 +130,14 @@ def bend_of(
 
 
 def free_spot(curve: np.ndarray, label: Box, taken: Sequence[Box]) -> Box:
-    r"""Returns where along a curve a label covers no other, or least of them.
+    r"""Returns where along a curve a label overlaps others least.
 
-    It stands on the curve, as near to its middle as can be, or else beside it.
+    It is placed on the curve, as close to its middle as possible, or beside it.
 
     Args:
         curve (numpy.ndarray): The points of the curve.
         label (Box): The label, anywhere.
-        taken (sequence): The boxes that are in the way.
+        taken (sequence): The boxes to avoid.
     """
     along = curve[-1] - curve[0]
     aside = np.array([-along[1], along[0]]) / np.linalg.norm(along)
@@ -153,7 +153,7 @@ def free_spot(curve: np.ndarray, label: Box, taken: Sequence[Box]) -> Box:
 
 
 def _even_spots(number: int, width: float, height: float) -> list[np.ndarray]:
-    """Points that stand equally far apart along an ellipse, not by angle."""
+    """Points at equal distances along an ellipse, not at equal angles."""
     angle = np.linspace(0, 2 * math.pi, _GRID + 1)
     curve = np.column_stack([width * np.cos(angle), height * np.sin(angle)])
     length = np.append(0, np.linalg.norm(np.diff(curve, axis=0), axis=1).cumsum())
@@ -167,7 +167,7 @@ def _arrange(
     places: Points,
     neighbours: Mapping[int, set[int]],
 ) -> list[int]:
-    """Turns the ring, then swaps entities while that makes their links shorter."""
+    """Rotates the ring, then swaps entities while that makes their links shorter."""
 
     def length(order: list[int]) -> float:
         at = places | dict(zip(order, spots))

@@ -1,4 +1,4 @@
-"""The rules of a relation that weigh most, as bars with their measures."""
+"""The heaviest rules of a relation, as bars with their measures."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -9,10 +9,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from kblrn_pyg.data.words import short_names
+from kblrn_pyg.explain import WeightedRules
 from kblrn_pyg.plotting.fitting import fit, text_width
 from kblrn_pyg.plotting.style import BLUE, GREY, ORANGE
-from kblrn_pyg.plotting.weights import WeightedRules
-from kblrn_pyg.plotting.words import short_names
 from kblrn_pyg.rules import RuleSet, body_text
 
 # All in inches.
@@ -26,12 +26,13 @@ _FONT, _TITLE_FONT = 9, 12
 def plot_rules(found: WeightedRules) -> Figure:
     r"""Draws the heaviest rules of a relation.
 
-    Every rule has its body in words, its weight as a bar (blue raises the
-    score of the pairs for which the body holds, orange lowers it), and its
-    head coverage, PCA confidence and support in numbers.
+    Each rule is shown with its body, its weight as a bar (blue raises the score
+    of the pairs for which the body holds, orange lowers it), head coverage, PCA
+    confidence and support.
 
     Args:
-        found (WeightedRules): What :meth:`heaviest_rules` found.
+        found (WeightedRules): What
+            :meth:`~kblrn_pyg.explain.heaviest_rules` found.
     """
     rules = replace(found.rules, relations=short_names(found.rules.relations))
     bodies = [fit(body_text(rules, i), _FONT, _MAX_BODY, 3) for i in range(len(rules))]
@@ -66,13 +67,13 @@ def _title(rules: RuleSet, num_rules: int) -> str:
 
 def _columns(rules: RuleSet) -> dict[str, list[str]]:
     return {
-        "head\ncoverage": [_part_text(value) for value in rules.head_coverage],
-        "PCA\nconfidence": [_part_text(value) for value in rules.pca_confidence],
+        "head\ncoverage": [_fraction_text(value) for value in rules.head_coverage],
+        "PCA\nconfidence": [_fraction_text(value) for value in rules.pca_confidence],
         "support": [f"{value:,}" for value in rules.support],
     }
 
 
-def _part_text(value: float) -> str:
+def _fraction_text(value: float) -> str:
     return "< 0.01" if 0 < value < 0.005 else f"{value:.2f}"
 
 
@@ -95,7 +96,7 @@ def _draw_weights(
 def _write_column(
     axis: Axes, x: float, name: str, centres: np.ndarray, texts: Iterable[str]
 ) -> None:
-    """Writes numbers beside the bars, at a part of the axes' width."""
+    """Writes numbers beside the bars, at x as a fraction of the axes' width."""
     place: dict[str, Any] = {"ha": "right", "transform": axis.get_yaxis_transform()}
     axis.text(x, -0.08, name, va="bottom", fontsize=8, color=GREY, **place)
     for centre, text in zip(centres, texts):

@@ -1,4 +1,4 @@
-"""What the scripts in ``viz/`` share: arguments, and mistakes told in one line."""
+"""What the scripts in ``viz/`` share: options, and errors of one line."""
 
 import argparse
 import sys
@@ -12,7 +12,7 @@ from kblrn_pyg.plotting.output import check_output
 
 
 class FigureParser(argparse.ArgumentParser):
-    r"""A parser that knows :obj:`--out` and tells mistakes in one line.
+    r"""A parser with :obj:`--out` that reports errors in one line.
 
     Args:
         description (str): What the script draws.
@@ -35,18 +35,23 @@ class FigureParser(argparse.ArgumentParser):
             help="a data set by name, or the directory of an imported one "
             "(default: Families)",
         )
-        source.add_argument("--run", help=f"the folder of a run: {what_of_run}")
+        source.add_argument(
+            "--run", help=f"the folder of a run or a model file: {what_of_run}"
+        )
         self.add_argument("--root", help="where data sets are kept")
 
     def add_run(self) -> None:
-        """Adds the run that a script needs."""
+        """Adds a run, as scripts need it that are about a model."""
         self.add_argument(
             "--run", required=True, help="the folder that 'kblrn train' wrote"
+        )
+        self.add_argument(
+            "--dataset", help="the data set, if the run does not say which, or it moved"
         )
         self.add_argument("--root", help="where data sets are kept, if they moved")
 
     def parse(self) -> argparse.Namespace:
-        """Parses the words behind the script, before anything takes time."""
+        """Parses the options, and checks them before anything takes time."""
         options = self.parse_args()
         with self.mistakes():
             check_output(options.out)
@@ -54,22 +59,22 @@ class FigureParser(argparse.ArgumentParser):
 
     @contextmanager
     def mistakes(self) -> Iterator[None]:
-        """Ends the script with one line if its user made a mistake."""
+        """Exits with one line if what the user gave is wrong."""
         try:
             yield
         except (DataError, OSError) as error:
             self.error(str(error))
 
     def error(self, message: str) -> NoReturn:
-        """Ends the script with one line, and without the usage."""
+        """Exits with one line, without the usage."""
         self.exit(2, f"{self.prog}: {message}\n")
 
 
 def positive(text: str) -> int:
-    r"""Reads a positive whole number.
+    r"""Reads a positive integer.
 
     Args:
-        text (str): What was given.
+        text (str): The text.
     """
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1 (got {text!r})")

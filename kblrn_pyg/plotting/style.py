@@ -9,8 +9,7 @@ AMBER = "#E69F00"
 BLACK = "#000000"
 DARK = "#333333"
 GREY = "#666666"
-LIGHT = "#BBBBBB"
 PALE = "#EEF3F7"
 
-# In the order in which lines of one figure take them.
-CYCLE = (BLUE, ORANGE, GREEN, PINK, SKY, AMBER, BLACK)
+# In the order in which the lines or bars of a figure take them.
+CYCLE = (BLUE, GREEN, ORANGE, PINK, SKY, AMBER, BLACK)

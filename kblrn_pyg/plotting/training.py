@@ -10,10 +10,10 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from kblrn_pyg.data import DataError
-from kblrn_pyg.plotting.history import History
 from kblrn_pyg.plotting.style import CYCLE
+from kblrn_pyg.training.history import History
 
-# Runs beyond the colours have other lines.
+# Beyond the colours, lines are dashed or dotted.
 _STYLES = [(colour, dashes) for dashes, colour in product(("-", "--", ":"), CYCLE)]
 
 
@@ -23,7 +23,8 @@ def plot_training(histories: Sequence[History]) -> Figure:
     A dot marks the best validation, whose weights a run keeps.
 
     Args:
-        histories (sequence): What :meth:`read_histories` read.
+        histories (sequence): What
+            :meth:`~kblrn_pyg.training.history.read_histories` read.
     """
     histories = [history for history in histories if history.loss]
     if not histories:
@@ -36,7 +37,7 @@ def plot_training(histories: Sequence[History]) -> Figure:
     lines: list[Line2D] = []
     for history, (colour, dashes) in zip(histories, _STYLES):
         line = {"color": colour, "linestyle": dashes, "linewidth": 1.6}
-        # A line of one point would be nothing to see.
+        # A line of one point would be invisible.
         marker = "o" if len(history.loss) == 1 else None
         lines += loss.plot(*_xy(history.loss), marker=marker, **line)
         mrr.plot(*_xy(history.mrr), **line)
@@ -50,7 +51,7 @@ def plot_training(histories: Sequence[History]) -> Figure:
         lines, labels, loc="outside lower left", fontsize=9, frameon=False
     )
     for text in legend.get_texts():
-        text.set_parse_math(False)  # the dollar signs of a name mean themselves
+        text.set_parse_math(False)  # names may contain dollar signs
     return figure
 
 
@@ -68,7 +69,7 @@ def _label(history: History) -> str:
 def _finish(axis: Axes, title: str) -> None:
     axis.set_title(title, fontsize=11, loc="left")
     axis.set_xlabel("epoch", fontsize=9)
-    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axis.tick_params(labelsize=8)
     axis.grid(color="#DDDDDD", linewidth=0.6)
     axis.spines[["top", "right"]].set_visible(False)

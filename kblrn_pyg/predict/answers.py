@@ -4,22 +4,18 @@ from collections.abc import Iterable
 from typing import overload
 
 import numpy as np
-from torch_geometric.data import HeteroData
+import torch
+from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg.data import Vocabulary
+from kblrn_pyg.data.known import KnownFacts
+from kblrn_pyg.data.queries import Queries
+from kblrn_pyg.evaluation import evaluating, listed
 from kblrn_pyg.nn import KBLRN
-from kblrn_pyg.predict.predictions import Prediction, Predictions
-from kblrn_pyg.predict.queries import (
-    Ids,
-    KnownFacts,
-    Query,
-    Scores,
-    check_k,
-    kb_of,
-    largest,
-    score_queries,
-)
+from kblrn_pyg.predict.predictions import Predictions
+from kblrn_pyg.predict.scores import Ids, Scores, check_k, largest, score_queries
 
+Splits = Iterable[HeteroData | Data]
 One = int | str
 # Lists, because a string is a sequence of strings, too.
 Several = list[int] | list[str] | list[int | str]
@@ -32,7 +28,7 @@ def predict_tails(
     relation: One,
     k: int = 10,
     novel: bool = False,
-    known: Iterable[HeteroData] = (),
+    known: Splits = (),
 ) -> Predictions: ...
 
 
@@ -43,7 +39,7 @@ def predict_tails(
     relation: One | Several,
     k: int = 10,
     novel: bool = False,
-    known: Iterable[HeteroData] = (),
+    known: Splits = (),
 ) -> list[Predictions]: ...
 
 
@@ -54,7 +50,7 @@ def predict_tails(
     relation: One | Several,
     k: int = 10,
     novel: bool = False,
-    known: Iterable[HeteroData] = (),
+    known: Splits = (),
 ) -> Predictions | list[Predictions]: ...
 
 
@@ -64,34 +60,34 @@ def predict_tails(
     relation: One | Several,
     k: int = 10,
     novel: bool = False,
-    known: Iterable[HeteroData] = (),
+    known: Splits = (),
 ) -> Predictions | list[Predictions]:
     r"""Returns the most probable tails of :math:`(h, r, ?)`.
 
     The probability of a tail is the softmax of the product of experts over
-    *all* entities, known answers among them:
+    *all* entities, including known answers:
 
     .. math::
         p(t \mid h, r) = \frac{\exp s(h, r, t)}
         {\sum_{t' \in \mathcal{E}} \exp s(h, r, t')}
 
     where :math:`s` is the score. Leaving known answers out of the list does
-    not change it. The score of a known fact at an entity with a self-loop has a
-    part that was not learned; see :meth:`KBLRN.own_evidence`.
+    not change it. The score of a known fact at an entity with a self-loop
+    includes evidence that was not learned; see :meth:`KBLRN.own_evidence`.
 
     Args:
         model (KBLRN): The model, made by :meth:`KBLRN.from_data`.
         head (int or str or list): The head, by id, name or identifier. A list
-            asks as many queries, which are scored together.
+            asks one query for each, which are scored together.
         relation (int or str or list): The relation, or one for each head.
-        k (int, optional): How many tails, if there are as many.
-            (default: :obj:`10`)
+        k (int, optional): The number of tails at most. (default: :obj:`10`)
         novel (bool, optional): If set to :obj:`True`, known facts are left out.
             (default: :obj:`False`)
         known (iterable, optional): Knowledge bases over the same entities and
             relations whose :obj:`edge_index` and :obj:`edge_label_index` are
             known, such as other splits. The :obj:`edge_index` of the knowledge
-            base that the model was made of always is. (default: :obj:`()`)
+            base that the model was made of, and :obj:`model.known`, always are.
+            (default: :obj:`()`)
 
     Returns:
         The predictions, or a list of them if :obj:`head` is a list.
@@ -110,7 +106,7 @@ def predict_tails(
         >>> [len(found) for found in several], several[0][0].known
         ([10, 10], False)
     """
-    return _predict(model, False, head, relation, k, novel, known)
+    return _predict(model, "tail", head, relation, k, novel, known)
 
 
 @overload
@@ -120,7 +116,7 @@ def predict_heads(
     tail: One,
     k: int = 10,
     novel: bool = False,
-    known: Iterable[HeteroData] = (),
+    known: Splits = (),
 ) -> Predictions: ...
 
 
@@ -131,7 +127,7 @@ def predict_heads(
     tail: Several,
     k: int = 10,
     novel: bool = False,
-    known: Iterable[HeteroData] = (),
+    known: Splits = (),
 ) -> list[Predictions]: ...
 
 
@@ -142,7 +138,7 @@ def predict_heads(
     tail: One | Several,
     k: int = 10,
     novel: bool = False,
-    known: Iterable[HeteroData] = (),
+    known: Splits = (),
 ) -> Predictions | list[Predictions]: ...
 
 
@@ -152,12 +148,12 @@ def predict_heads(
     tail: One | Several,
     k: int = 10,
     novel: bool = False,
-    known: Iterable[HeteroData] = (),
+    known: Splits = (),
 ) -> Predictions | list[Predictions]:
     r"""Returns the most probable heads of :math:`(?, r, t)`.
 
     The probability of a head is the softmax of the product of experts over
-    *all* entities, known answers among them:
+    *all* entities, including known answers:
 
     .. math::
         p(h \mid r, t) = \frac{\exp s(h, r, t)}
@@ -167,9 +163,8 @@ def predict_heads(
         model (KBLRN): See :meth:`predict_tails`.
         relation (int or str or list): The relation, or one for each tail.
         tail (int or str or list): The tail, by id, name or identifier. A list
-            asks as many queries, which are scored together.
-        k (int, optional): How many heads, if there are as many.
-            (default: :obj:`10`)
+            asks one query for each, which are scored together.
+        k (int, optional): The number of heads at most. (default: :obj:`10`)
         novel (bool, optional): See :meth:`predict_tails`.
             (default: :obj:`False`)
         known (iterable, optional): See :meth:`predict_tails`.
@@ -190,31 +185,34 @@ def predict_heads(
         >>> round(sum(prediction.probability for prediction in everyone), 5)
         1.0
     """
-    return _predict(model, True, tail, relation, k, novel, known)
+    return _predict(model, "head", tail, relation, k, novel, known)
 
 
 def _predict(
     model: KBLRN,
-    asks_heads: bool,
+    side: str,
     entity: One | Several,
     relation: One | Several,
     k: int,
     novel: bool,
-    known: Iterable[HeteroData],
+    known: Splits,
 ) -> Predictions | list[Predictions]:
     check_k(k)
-    kb = kb_of(model)
-    names, facts = Vocabulary.of(kb), KnownFacts(kb, known)
-    queries = [
-        Query(asks_heads, names.relations.find(rel), names.entities.find(given))
+    facts = KnownFacts(model.require_kb(), [*model.known, *listed(known, "known")])
+    names = model.vocabulary
+    pairs = [
+        (names.entities.find(given), names.relations.find(rel))
         for given, rel in _pairs(entity, relation)
     ]
+    ids = torch.tensor(pairs, dtype=torch.long).view(-1, 2)
     found = []
-    for part, scores, probability in score_queries(model, queries):
-        for query, row, softmax in zip(part, scores, probability):
-            found.append(
-                _best(names, query, facts.answers(query), row, softmax, k, novel)
-            )
+    with evaluating(model):
+        for some, scores, probability in score_queries(
+            model, Queries(ids[:, 0], ids[:, 1], side)
+        ):
+            answers = facts.answers(some)
+            for i, rows in enumerate(zip(scores, probability)):
+                found.append(_best(names, some[i], answers.of(i), *rows, k, novel))
     return found if isinstance(entity, list | tuple) else found[0]
 
 
@@ -236,7 +234,7 @@ def _pairs(
 
 def _best(
     names: Vocabulary,
-    query: Query,
+    query: Queries,
     known: Ids,
     scores: Scores,
     probability: Scores,
@@ -247,16 +245,6 @@ def _best(
     is_known[known] = True
     candidates = np.flatnonzero(~is_known) if novel else np.arange(len(scores))
     best = candidates[largest(scores[candidates], k)]
-    return Predictions(
-        tuple(
-            Prediction.of(
-                names,
-                query.triple(i),
-                float(scores[i]),
-                float(probability[i]),
-                bool(is_known[i]),
-                rank,
-            )
-            for rank, i in enumerate(best.tolist(), start=1)
-        )
-    )
+    triples = zip(*(ids.tolist() for ids in query.triples(torch.from_numpy(best))))
+    columns = (column[best].tolist() for column in (scores, probability, is_known))
+    return Predictions.of(names, list(triples), *columns)

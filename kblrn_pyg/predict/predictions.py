@@ -1,15 +1,15 @@
-"""Predicted triples with their names, for people and for programs."""
+"""Predicted triples with their names, as a table, as CSV and as JSON."""
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from kblrn_pyg.data import Vocabulary
+from kblrn_pyg.table import format_table
 
 _HEADER = ("rank", "head", "relation", "tail", "probability", "score", "known")
-_WORDS = {"head", "relation", "tail", "known"}
 
 
 @dataclass(frozen=True)
@@ -42,38 +42,6 @@ class Prediction:
     known: bool
     rank: int
 
-    @classmethod
-    def of(
-        cls,
-        names: Vocabulary,
-        triple: tuple[int, int, int],
-        score: float,
-        probability: float,
-        known: bool,
-        rank: int,
-    ) -> "Prediction":
-        r"""Gives a triple its names.
-
-        Args:
-            names (Vocabulary): All names.
-            triple (tuple): The ids.
-            score (float): See :class:`Prediction`.
-            probability (float): See :class:`Prediction`.
-            known (bool): See :class:`Prediction`.
-            rank (int): See :class:`Prediction`.
-        """
-        head, rel, tail = triple
-        return cls(
-            names.entities.unique(head),
-            names.relations.unique(rel),
-            names.entities.unique(tail),
-            *triple,
-            score,
-            probability,
-            known,
-            rank,
-        )
-
 
 @dataclass(frozen=True, repr=False)
 class Predictions:
@@ -84,6 +52,41 @@ class Predictions:
     """
 
     predictions: tuple[Prediction, ...]
+
+    @classmethod
+    def of(
+        cls,
+        names: Vocabulary,
+        triples: Sequence[tuple[int, int, int]],
+        scores: Sequence[float],
+        probabilities: Sequence[float],
+        known: Sequence[bool],
+    ) -> "Predictions":
+        r"""Gives triples their names.
+
+        Args:
+            names (Vocabulary): All names.
+            triples (sequence): The ids of each triple, the best first.
+            scores (sequence): The score of each.
+            probabilities (sequence): The probability of each.
+            known (sequence): Whether each is a known fact.
+        """
+        rows = zip(triples, scores, probabilities, known)
+        return cls(
+            tuple(
+                Prediction(
+                    names.entities.unique(h),
+                    names.relations.unique(r),
+                    names.entities.unique(t),
+                    *(h, r, t),
+                    *(score, probability, is_known),
+                    rank,
+                )
+                for rank, ((h, r, t), score, probability, is_known) in enumerate(
+                    rows, start=1
+                )
+            )
+        )
 
     def __len__(self) -> int:
         return len(self.predictions)
@@ -109,30 +112,14 @@ class Predictions:
         return text.getvalue()
 
     def __str__(self) -> str:
-        rows = [_HEADER, *map(_cells, self)]
-        widths = [max(map(len, column)) for column in zip(*rows)]
-        lines = [
-            "  ".join(
-                cell.ljust(width) if name in _WORDS else cell.rjust(width)
-                for name, cell, width in zip(_HEADER, row, widths)
-            )
-            for row in rows
-        ]
-        return "\n".join(line.rstrip() for line in lines)
+        return format_table(_HEADER, [_cells(one) for one in self])
 
     def __repr__(self) -> str:
         return f"{self.__class__.__name__}({len(self)})"
 
 
-def _cells(one: Prediction) -> tuple[str, ...]:
-    return (
-        f"{one.rank:,}",
-        one.head,
-        one.relation,
-        one.tail,
-        f"{one.probability:.4f}"
-        if one.probability >= 1e-4
-        else f"{one.probability:.1e}",
-        f"{one.score:.3f}",
-        "yes" if one.known else "no",
-    )
+def _cells(one: Prediction) -> tuple[object, ...]:
+    digits = ".4f" if one.probability >= 1e-4 else ".1e"
+    probability = format(one.probability, digits)
+    names = (one.head, one.relation, one.tail)
+    return (one.rank, *names, probability, f"{one.score:.3f}", one.known)

@@ -3,13 +3,12 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from kblrn_pyg.explain.text import signed
-from kblrn_pyg.plotting.fitting import minus
+from kblrn_pyg.data.words import minus, signed
 from kblrn_pyg.report.html import Html, element
 
 
 class Scale(NamedTuple):
-    r"""What several bars share.
+    r"""The range that several bars share.
 
     Args:
         low (float): The value at the left, at most 0.
@@ -21,7 +20,7 @@ class Scale(NamedTuple):
 
     @classmethod
     def of(cls, values: Iterable[float]) -> "Scale":
-        """Makes room for all values."""
+        """Covers all values."""
         known = [0.0, *values]
         return cls(min(known), max(known))
 
@@ -31,16 +30,16 @@ class Scale(NamedTuple):
         Args:
             value (float): The number.
         """
-        left, width = self._part(min(value, 0) - self.low), self._part(abs(value))
+        left, width = self._percent(min(value, 0) - self.low), self._percent(abs(value))
         bar = element(
             "span",
             class_="minus" if value < 0 else "plus",
             style=f"left:{left};width:{width}",
         )
-        zero = element("span", class_="zero", style=f"left:{self._part(-self.low)}")
+        zero = element("span", class_="zero", style=f"left:{self._percent(-self.low)}")
         track = element("span", bar, zero, class_="bar", aria_hidden="true")
         text = element("span", minus(signed(value)), class_="number")
         return element("td", element("div", track, text), class_="drawn")
 
-    def _part(self, length: float) -> str:
+    def _percent(self, length: float) -> str:
         return f"{100 * length / ((self.high - self.low) or 1.0):.1f}%"

@@ -1,24 +1,23 @@
-"""Which queries are worth a look."""
+"""Which queries to show."""
 
 import numpy as np
 
 from kblrn_pyg.evaluation import RankTable
 
-# Up to here a wrong answer is a near one.
+# Up to this rank, an answer is nearly right.
 NEAR = 10
 
 
 def choose_rows(table: RankTable, number: int, seed: int = 0) -> list[int]:
     r"""Chooses rows of a rank table to show: right ones, then wrong ones.
 
-    As far as there are such, a third of them have rank 1, a third a rank up to
-    10, and a third a worse one. Each is drawn from those of the relation that
-    has been drawn least, no triple is drawn twice, and none that leads from an
-    entity to itself, if there are others.
+    If possible, a third of them have rank 1, a third a rank up to 10, and a
+    third a worse one. Each is drawn from the relation that has been drawn least.
+    No triple is drawn twice, and self-loops only if there is nothing else.
 
     Args:
         table (RankTable): The ranks.
-        number (int): How many rows.
+        number (int): The number of rows.
         seed (int, optional): The seed. (default: :obj:`0`)
     """
     kind = kinds(table)

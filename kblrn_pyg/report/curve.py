@@ -1,11 +1,12 @@
-"""How the training went."""
+"""Loss and validation by epoch."""
 
 from pathlib import Path
 
-from kblrn_pyg.plotting import plot_training, read_histories
+from kblrn_pyg.plotting import plot_training
 from kblrn_pyg.report.figures import pictures
 from kblrn_pyg.report.html import Section, element, join
 from kblrn_pyg.training import Run
+from kblrn_pyg.training.history import read_histories
 
 
 def curve_section(path: Path) -> Section | None:

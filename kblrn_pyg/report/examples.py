@@ -1,43 +1,40 @@
 """Test queries with the answers of the model, and the reasons for them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from torch_geometric.data import HeteroData
 from tqdm import tqdm
 
+from kblrn_pyg.data.queries import SIDES
+from kblrn_pyg.data.words import in_words, minus, rank_text, signed
 from kblrn_pyg.evaluation import RankTable
-from kblrn_pyg.evaluation.ranks import HEAD
-from kblrn_pyg.explain import Reasons, explain
-from kblrn_pyg.explain.text import rank_text, signed
-from kblrn_pyg.nn import KBLRN
-from kblrn_pyg.plotting.fitting import minus
-from kblrn_pyg.plotting.words import in_words
+from kblrn_pyg.explain import Named, Reasons, explain
 from kblrn_pyg.predict import Prediction, predict_heads, predict_tails
 from kblrn_pyg.report.bars import Scale
 from kblrn_pyg.report.choose import choose_rows, kinds
+from kblrn_pyg.report.context import Context
 from kblrn_pyg.report.html import Html, Section, column, element, join, number, table
-from kblrn_pyg.report.reasons import all_parts, reasons_table
+from kblrn_pyg.report.reasons import all_values, reasons_table
 
 _NUM_ANSWERS = 5
 _VERDICTS = (("right", "✓ right"), ("near", "≈ near"), ("wrong", "✗ wrong"))
 
 
 class Example(NamedTuple):
-    r"""A test query, and what the model makes of it.
+    r"""A test query, and how the model answers it.
 
     Args:
-        asks_heads (bool): Whether it asks for heads, else for tails.
+        side (str): The side that it asks for.
         kind (int): See :meth:`~kblrn_pyg.report.choose.kinds`.
         rank (float): The rank of the true answer.
         num_candidates (int): The number of candidates.
-        answers (list): The best answers without other ones that are known.
-        true (Reasons): Why the true answer scores as it does.
-        rival (Reasons, optional): Why the best other answer does, if it
-            stands before the true one.
+        answers (list): The best answers, without others that are known.
+        true (Reasons): The reasons for the score of the true answer.
+        rival (Reasons, optional): Those of the best answer, if it is another
+            one.
     """
 
-    asks_heads: bool
+    side: str
     kind: int
     rank: float
     num_candidates: int
@@ -47,74 +44,56 @@ class Example(NamedTuple):
 
 
 def examples_section(
-    model: KBLRN,
-    table: RankTable,
-    known: Sequence[HeteroData],
-    short: Mapping[str, str],
-    num_examples: int,
-    seed: int = 0,
-    progress: bool = False,
+    context: Context, table: RankTable, num_examples: int, seed: int = 0
 ) -> Section | None:
     r"""Shows some queries, some of them answered well and some badly.
 
     Args:
-        model (KBLRN): The model.
+        context (Context): The model and its data set.
         table (RankTable): The ranks of the test split.
-        known (sequence): The other splits.
-        short (dict): The short name of each relation.
-        num_examples (int): How many queries.
+        num_examples (int): The number of queries.
         seed (int, optional): The seed of the choice. (default: :obj:`0`)
-        progress (bool, optional): Whether to show a progress bar.
-            (default: :obj:`False`)
     """
     rows = choose_rows(table, num_examples, seed)
     if not rows:
         return None
-    bar = tqdm(rows, desc="Explaining", disable=not progress)
-    shown = [_article(find_example(model, table, known, row), short) for row in bar]
+    bar = tqdm(rows, desc="Explaining", disable=not context.progress)
+    shown = [_article(find_example(context, table, row), context.short) for row in bar]
     note = element(
         "p",
         "Queries of the test split, drawn at random: some that the model answers "
-        "right, some almost, some wrong. Other known answers are left out of the "
-        "lists, but have their part of the probability. The parts of a score add up "
-        "to it.",
+        "right, some nearly right, some wrong. Other known answers are left out of "
+        "the lists, but not of the probabilities. The score is the sum of all "
+        "contributions.",
         class_="note",
     )
     return Section("examples", "Predictions, explained", join([note, *shown]))
 
 
-def find_example(
-    model: KBLRN, table: RankTable, known: Sequence[HeteroData], row: int
-) -> Example:
+def find_example(context: Context, table: RankTable, row: int) -> Example:
     r"""Asks the query of a row, and explains its answers.
 
     Args:
-        model (KBLRN): The model.
+        context (Context): The model and its data set.
         table (RankTable): The ranks of the test split.
-        known (sequence): The other splits.
         row (int): The row.
     """
-    asks_heads = bool(table.side[row] == HEAD)
+    model, known, side = context.model, context.known, SIDES[table.side[row]]
     head, rel, tail = (int(c[row]) for c in (table.head, table.relation, table.tail))
-    true = head if asks_heads else tail
-    # As many as there are known answers may be left out.
+    true = head if side == "head" else tail
+    # All known answers may have to be left out.
     k = _NUM_ANSWERS + int(table.num_answers[row])
-    if asks_heads:
+    if side == "head":
         found = predict_heads(model, rel, tail, k=k, known=known)
     else:
         found = predict_tails(model, head, rel, k=k, known=known)
-    answers = [p for p in found if not p.known or _answer(p, asks_heads) == true]
+    answers = [p for p in found if not p.known or _answer(p, side) == true]
     answers = answers[:_NUM_ANSWERS]
-    rivals = [p for p in answers[:1] if _answer(p, asks_heads) != true]
-    reasons = [
-        explain(model, *triple, max_middles=3, known=known)
-        for triple in [
-            (head, rel, tail),
-            *((p.head_id, rel, p.tail_id) for p in rivals),
-        ]
-    ]
+    rivals = [p for p in answers[:1] if _answer(p, side) != true]
+    triples = [(head, rel, tail), *((p.head_id, rel, p.tail_id) for p in rivals)]
+    reasons = [explain(model, *one, max_middles=3, known=known) for one in triples]
     return Example(
-        asks_heads,
+        side,
         int(kinds(table)[row]),
         float(table.rank[row]),
         int(table.num_candidates[row]),
@@ -124,18 +103,18 @@ def find_example(
     )
 
 
-def _answer(prediction: Prediction, asks_heads: bool) -> int:
-    return prediction.head_id if asks_heads else prediction.tail_id
+def _answer(prediction: Prediction, side: str) -> int:
+    return prediction.head_id if side == "head" else prediction.tail_id
 
 
 def _article(example: Example, short: Mapping[str, str]) -> Html:
     kind, verdict = _VERDICTS[example.kind]
     true = example.true
-    answer = _asked(true, example.asks_heads)
+    answer = _asked(true, example.side).name
     rank = f"rank {rank_text(example.rank)} of {example.num_candidates:,}"
     told = [element("strong", verdict), " The true answer, ", element("b", answer)]
     scale = Scale.of(
-        value for one in (true, example.rival) if one for value in all_parts(one)
+        value for one in (true, example.rival) if one for value in all_values(one)
     )
     return element(
         "article",
@@ -147,7 +126,7 @@ def _article(example: Example, short: Mapping[str, str]) -> Html:
             element(
                 "div",
                 element("h4", f"Why {answer} scores {_score(true)}"),
-                reasons_table(true, example.asks_heads, scale, short),
+                reasons_table(true, example.side, scale, short),
             ),
             class_="split",
         ),
@@ -159,18 +138,18 @@ def _article(example: Example, short: Mapping[str, str]) -> Html:
 def _title(example: Example, short: Mapping[str, str]) -> Html:
     true, asked = example.true, element("span", "?", class_="asked")
     relation = element("i", in_words(short[true.relation.identifier]))
-    sides = [true.head.name, true.tail.name]
-    head, tail = (asked, sides[1]) if example.asks_heads else (sides[0], asked)
+    head: str = asked if example.side == "head" else true.head.name
+    tail: str = asked if example.side == "tail" else true.tail.name
     return element("h3", head, " ", relation, " ", tail)
 
 
 def _answers(example: Example) -> Html:
-    true = (example.true.head if example.asks_heads else example.true.tail).id
+    true = _asked(example.true, example.side).id
     rows = [
-        _answer_row(str(place), p, example.asks_heads, true)
+        _answer_row(str(place), p, example.side, true)
         for place, p in enumerate(example.answers, start=1)
     ]
-    if all(_answer(p, example.asks_heads) != true for p in example.answers):
+    if all(_answer(p, example.side) != true for p in example.answers):
         rows.append(_last_row(example))
     header = [
         column("place"),
@@ -180,9 +159,9 @@ def _answers(example: Example) -> Html:
     return table(header, rows, "Best answers", "answers")
 
 
-def _answer_row(place: str, p: Prediction, asks_heads: bool, true: int) -> Html:
-    name = p.head if asks_heads else p.tail
-    is_true = _answer(p, asks_heads) == true
+def _answer_row(place: str, p: Prediction, side: str, true: int) -> Html:
+    name = p.head if side == "head" else p.tail
+    is_true = _answer(p, side) == true
     return element(
         "tr",
         number(place),
@@ -196,11 +175,11 @@ def _answer_row(place: str, p: Prediction, asks_heads: bool, true: int) -> Html:
 def _last_row(example: Example) -> Html:
     """The true answer, which is not among the best ones."""
     true = example.true
-    standing = true.head_query if example.asks_heads else true.tail_query
+    standing = true.head_query if example.side == "head" else true.tail_query
     return element(
         "tr",
         number(rank_text(example.rank)),
-        element("td", _asked(true, example.asks_heads), " ✓"),
+        element("td", _asked(true, example.side).name, " ✓"),
         number(_percent(standing.probability)),
         number(minus(f"{true.score:.2f}")),
         class_="true far",
@@ -211,16 +190,16 @@ def _rival(example: Example, scale: Scale, short: Mapping[str, str]) -> Html:
     rival = example.rival
     if rival is None:
         return Html("")
-    name = _asked(rival, example.asks_heads)
+    name = _asked(rival, example.side).name
     return element(
         "details",
         element("summary", f"Why {name} scores {_score(rival)}"),
-        reasons_table(rival, example.asks_heads, scale, short),
+        reasons_table(rival, example.side, scale, short),
     )
 
 
-def _asked(reasons: Reasons, asks_heads: bool) -> str:
-    return (reasons.head if asks_heads else reasons.tail).name
+def _asked(reasons: Reasons, side: str) -> Named:
+    return reasons.head if side == "head" else reasons.tail
 
 
 def _score(reasons: Reasons) -> str:

@@ -1,4 +1,4 @@
-"""Figures as pictures inside of the page."""
+"""Figures as images inside the page."""
 
 import base64
 import io
@@ -18,30 +18,29 @@ _MARGIN = 0.05  # in inches
 def pictures(figure: Figure, description: str) -> list[Html]:
     r"""Returns each axes of a figure as an image of its own and closes it.
 
-    Alone they find their place in a window of any width, and as images they
-    keep the identifiers of one SVG from those of others.
+    Separate images can be arranged in a window of any width, and identifiers
+    inside of one SVG do not clash with those of another.
 
     Args:
         figure (matplotlib.figure.Figure): The figure.
-        description (str): What it shows, for those who do not see it.
+        description (str): Its alternative text.
     """
     figure.canvas.draw()
-    figure.set_layout_engine("none")  # nothing moves any more
+    figure.set_layout_engine("none")  # keeps everything where it is
     for legend in figure.legends:
         legend.set_visible(False)
     drawn = [axes for axes in figure.axes if axes.get_visible()]
-    rooms = _rooms(figure, drawn)
     images = []
-    for axes, room in zip(drawn, rooms):
+    for axes, area in zip(drawn, _areas(figure, drawn)):
         for other in drawn:
             other.set_visible(other is axes)
-        images.append(element("img", src=_source(figure, room), alt=description))
+        images.append(element("img", src=_source(figure, area), alt=description))
     plt.close(figure)
     return images
 
 
-def _rooms(figure: Figure, drawn: Sequence[Axes]) -> list[Bbox]:
-    """The place of each axes, of one size, or their letters would not be."""
+def _areas(figure: Figure, drawn: Sequence[Axes]) -> list[Bbox]:
+    """The area of each axes, all of one size, so that letters are of one size."""
     boxes = [
         box.transformed(figure.dpi_scale_trans.inverted())
         for box in (axes.get_tightbbox() for axes in drawn)
@@ -57,9 +56,9 @@ def _rooms(figure: Figure, drawn: Sequence[Axes]) -> list[Bbox]:
     ]
 
 
-def _source(figure: Figure, room: Bbox) -> str:
+def _source(figure: Figure, area: Bbox) -> str:
     content = io.BytesIO()
-    # The same figure shall always be the same bytes.
+    # The same figure must always give the same bytes.
     with rc_context({"svg.hashsalt": "kblrn"}):
-        figure.savefig(content, format="svg", bbox_inches=room, metadata={"Date": None})
+        figure.savefig(content, format="svg", bbox_inches=area, metadata={"Date": None})
     return f"data:image/svg+xml;base64,{base64.b64encode(content.getvalue()).decode()}"

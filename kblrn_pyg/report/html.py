@@ -1,11 +1,11 @@
-"""HTML in which everything is escaped that is not HTML already."""
+"""HTML in which all text is escaped that is not HTML already."""
 
 import html
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-# They have no content, and no end.
+# They have no content and no end tag.
 _VOID = {"img", "input", "link", "meta"}
 
 
@@ -16,12 +16,12 @@ class Html(str):
 
 
 class Section(NamedTuple):
-    r"""A part of the page.
+    r"""A section of the page.
 
     Args:
-        id (str): What links point to.
+        id (str): The target of links to it.
         title (str): Its title.
-        content (Html): What it shows.
+        content (Html): Its content.
     """
 
     id: str
@@ -34,7 +34,7 @@ def element(name: str, *content: str, **attributes: str | bool | None) -> Html:
 
     Args:
         name (str): Its name.
-        *content (str): What it holds.
+        *content (str): Its content.
         **attributes (optional): Its attributes; :obj:`class_` is
             :obj:`class`, :obj:`aria_label` is :obj:`aria-label`. One that is
             :obj:`True` has no value, one that is :obj:`None` or :obj:`False`
@@ -56,7 +56,7 @@ def element(name: str, *content: str, **attributes: str | bool | None) -> Html:
 
 
 def join(parts: Iterable[str]) -> Html:
-    r"""Puts texts and elements one behind the other.
+    r"""Concatenates texts and elements.
 
     Args:
         parts (iterable): The parts.
@@ -65,7 +65,7 @@ def join(parts: Iterable[str]) -> Html:
 
 
 def breakable(name: str) -> Html:
-    r"""Returns a name that may be broken behind its separators.
+    r"""Returns a name that may be broken after its separators.
 
     Args:
         name (str): The name.
@@ -82,7 +82,7 @@ def body_words(text: str) -> Html:
     r"""Returns the body of a rule, whose atoms keep their variables together.
 
     Args:
-        text (str): The body in words.
+        text (str): The body.
     """
     words = breakable(text.replace(", ", ",\N{NO-BREAK SPACE}"))
     return element("span", words, class_="body")
@@ -94,13 +94,13 @@ def table(header: Iterable[str], rows: Iterable[str], caption: str, kind: str) -
     Args:
         header (iterable): The cells of its first row.
         rows (iterable): Its other rows.
-        caption (str): What it shows, for those who do not see it.
+        caption (str): Its caption, for screen readers.
         kind (str): Its class.
     """
     head = element("thead", element("tr", *header))
     hidden = element("caption", caption, class_="unseen")
     whole = element("table", hidden, head, element("tbody", *rows), class_=kind)
-    # Those who have only a keyboard can scroll what they can focus.
+    # What can have the focus can be scrolled by keyboard.
     attributes = {"role": "region", "aria_label": caption, "tabindex": "0"}
     return element("div", whole, class_="scroll", **attributes)
 

@@ -1,11 +1,11 @@
-"""What the ranks of a split sum up to, as tables."""
+"""The metrics of each split, as tables."""
 
 from collections.abc import Mapping
 
 from kblrn_pyg.evaluation import Metrics, Report
 from kblrn_pyg.report.html import Html, Section, column, element, join, number, table
 
-# The columns of all tables of ranks.
+# The columns of all tables of metrics.
 FIGURES = {
     "ranks": "count",
     "MR": "mr",
@@ -35,10 +35,10 @@ def title_of(figure: str) -> Html:
 
 
 def figure_text(metrics: Metrics, figure: str) -> str:
-    r"""Writes one of the figures.
+    r"""Formats one of the metrics.
 
     Args:
-        metrics (Metrics): The figures.
+        metrics (Metrics): The metrics.
         figure (str): One of the values of :obj:`FIGURES`.
     """
     value = getattr(metrics, figure)
@@ -47,10 +47,10 @@ def figure_text(metrics: Metrics, figure: str) -> str:
 
 
 def tiles(metrics: Metrics) -> Html:
-    r"""Returns the figures that everybody looks for first.
+    r"""Returns the most important metrics.
 
     Args:
-        metrics (Metrics): The figures of the test split.
+        metrics (Metrics): The metrics of the test split.
     """
     shown = [
         element(
@@ -64,18 +64,18 @@ def tiles(metrics: Metrics) -> Html:
 
 
 def metrics_section(reports: Mapping[str, Report]) -> Section:
-    r"""Tells the figures of each split, whole and in parts.
+    r"""Lists the metrics of each split, overall and of kinds of queries.
 
     Args:
-        reports (dict): What was found for each split.
+        reports (dict): The metrics of each split.
     """
     note = element(
         "p",
         "Every triple asks for its head and for its tail. Ranks are filtered: other "
         "answers that are known, from whichever split, do not count. A tie counts "
-        "half. MR is the mean rank, MRR the mean reciprocal rank, Hits@k the part of "
-        "the ranks up to k. ONE and MANY are the queries that one known entity "
-        "completes, and that several do.",
+        "half. MR is the mean rank, MRR the mean reciprocal rank, Hits@k the fraction "
+        "of ranks up to k. ONE and MANY are the queries with one known answer, and "
+        "with several.",
         class_="note",
     )
     tables = [_table(_SPLITS.get(name, name), one) for name, one in reports.items()]

@@ -1,29 +1,26 @@
-"""All sections on one page that needs nothing but itself."""
+"""All sections on one page that needs no other file."""
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from torch_geometric.data import HeteroData
-
 from kblrn_pyg import __version__
-from kblrn_pyg.data import Vocabulary, flat_triples
+from kblrn_pyg.data import flat_triples
 from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.evaluation import RankTable, Report, evaluate
 from kblrn_pyg.nn import KBLRN
-from kblrn_pyg.plotting.words import short_names
+from kblrn_pyg.report.context import Context
 from kblrn_pyg.report.curve import curve_section
 from kblrn_pyg.report.examples import examples_section
+from kblrn_pyg.report.experts import expert_section
 from kblrn_pyg.report.html import Html, Section, element
 from kblrn_pyg.report.measures import metrics_section, tiles
-from kblrn_pyg.report.numbers import numbers_section, with_numbers
 from kblrn_pyg.report.relations import relations_section
-from kblrn_pyg.report.rules import rules_section
 from kblrn_pyg.report.settings import settings_section
 from kblrn_pyg.runs import Settings, Splits, other_answers
 
-_EXPERTS = ("latent", "relational", "numerical")
 _RANKED = ("val", "test")
 
 
@@ -39,18 +36,18 @@ def report_page(
 ) -> str:
     r"""Returns a page of HTML about a run, which needs no other file.
 
-    It is the same page whenever it is made of the same run. What a model has
-    not, such as rules without a relational expert, is left out.
+    The same run always gives the same page. Each expert of the model can have a
+    section of its own; see :meth:`~kblrn_pyg.report.expert_section`.
 
     Args:
         path (str): The folder of the run.
         model (KBLRN): Its model.
         splits (dict): The splits of its data set.
         settings (dict): Its settings.
-        num_examples (int, optional): How many test queries are shown with
-            their answers. (default: :obj:`6`)
-        max_relations (int, optional): Of how many relations the rules and the
-            numerical differences are shown, those with the most test triples.
+        num_examples (int, optional): The number of test queries that are
+            shown with their answers. (default: :obj:`6`)
+        max_relations (int, optional): At most how many relations the sections
+            about experts show, those with the most test triples.
             (default: :obj:`6`)
         seed (int, optional): The seed of the choice of test queries.
             (default: :obj:`0`)
@@ -63,41 +60,31 @@ def report_page(
     ):
         if value < 0:
             raise ValueError(f"'{name}' must not be negative (got {value})")
-    train, frequent = splits["train"], frequent_relations(splits)
+    context = Context.of(model, splits, max_relations, progress)
     tables = {split: _ranks(model, splits, split, progress) for split in _RANKED}
     reports = {split: Report.of(table) for split, table in tables.items() if len(table)}
-    numerical = with_numbers(model, frequent)[:max_relations]
-    names = Vocabulary.of(train).relations.identifiers
-    short = dict(zip(names, short_names(names)))
-    known = other_answers(splits, "train")
+    test = reports.get("test")
     sections = [
         metrics_section(reports) if reports else None,
         curve_section(Path(path)),
-        relations_section(reports["test"], short) if "test" in reports else None,
-        examples_section(
-            model, tables["test"], known, short, num_examples, seed, progress
-        ),
-        rules_section(model, train, frequent[:max_relations], short, progress),
-        numbers_section(model, train, numerical, short, progress),
-        settings_section(settings),
+        relations_section(test, context.short) if test else None,
+        examples_section(context, tables["test"], num_examples, seed),
+        *(expert_section(expert, context) for expert in model.experts.values()),
+        settings_section(settings, model.instance),
     ]
-    title = f"KBLRN on {Path(settings['dataset']).name}"
-    header = _header(title, model, train, reports.get("test"))
-    return _page(title, header, [one for one in sections if one is not None])
+    dataset = settings.get("dataset")
+    title = f"KBLRN on {Path(dataset).name}" if dataset else "KBLRN"
+    return _page(title, _header(title, context, test), _unique(sections))
 
 
-def frequent_relations(splits: Splits) -> list[int]:
-    r"""Returns all relations, those with the most test triples first.
-
-    Args:
-        splits (dict): The splits.
-    """
-    train, test = splits["train"], splits["test"]
-    counts = [
-        (-test[kind].edge_label_index.size(1), -train[kind].edge_index.size(1))
-        for kind in train.edge_types
-    ]
-    return sorted(range(len(counts)), key=counts.__getitem__)
+def _unique(sections: Iterable[Section | None]) -> list[Section]:
+    """Leaves out what is missing, and numbers identifiers that are repeated."""
+    found, seen = [], Counter[str]()
+    for one in filter(None, sections):
+        seen[one.id] += 1
+        number = seen[one.id]
+        found.append(one if number == 1 else one._replace(id=f"{one.id}-{number}"))
+    return found
 
 
 def _ranks(model: KBLRN, splits: Splits, split: str, progress: bool) -> RankTable:
@@ -105,21 +92,16 @@ def _ranks(model: KBLRN, splits: Splits, split: str, progress: bool) -> RankTabl
     return evaluate(model, splits[split], others, progress=progress)
 
 
-def _header(
-    title: str, model: KBLRN, train: HeteroData, report: Report | None
-) -> list[Html]:
-    having = [name for name in _EXPERTS if getattr(model, name) is not None]
+def _header(title: str, context: Context, report: Report | None) -> list[Html]:
+    model, having = context.model, list(context.model.experts)
     experts = " and ".join([", ".join(having[:-1]), having[-1]][len(having) == 1 :])
     facts = [
         f"{model.num_nodes:,} entities",
         f"{model.num_relations:,} relations",
-        f"{len(flat_triples(train)[0]):,} training triples",
+        f"{len(flat_triples(context.train)[0]):,} training triples",
+        *filter(None, (expert.extra_repr() for expert in model.experts.values())),
+        f"{sum(p.numel() for p in model.parameters()):,} parameters",
     ]
-    if model.relational is not None:
-        facts.append(f"{len(model.relational.features.rules):,} rules")
-    if model.numerical is not None:
-        facts.append(f"{len(model.numerical.attribute):,} numerical features")
-    facts.append(f"{sum(p.numel() for p in model.parameters()):,} parameters")
     plural = "" if len(having) == 1 else "s"
     header = [
         element("h1", title),

@@ -1,4 +1,4 @@
-"""The figures of each relation, in a table that sorts and filters."""
+"""The metrics of each relation, in a table that can be sorted and filtered."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ def relations_section(report: Report, short: Mapping[str, str]) -> Section:
     r"""Lists the relations of the test split, the most frequent first.
 
     Args:
-        report (Report): What was found for the test split.
+        report (Report): The metrics of the test split.
         short (dict): The short name of each relation.
     """
     rows = [_row(short[name], name, m) for name, m in report.by_relation.items()]
@@ -19,9 +19,9 @@ def relations_section(report: Report, short: Mapping[str, str]) -> Section:
     for title in FIGURES:
         # The best first, and a small mean rank is a good one.
         header.append(_header(title, "ascending" if title == "MR" else "descending"))
-    note = "Test split. A click on the title of a column sorts by it, another one turns"
+    note = "Test split. Click the title of a column to sort by it, and again to reverse"
     content = [
-        element("p", f"{note} the order round.", class_="note"),
+        element("p", f"{note} the order.", class_="note"),
         _filter(len(rows)),
         table(header, rows, "Metrics of each relation, test split", "relations"),
     ]
@@ -29,12 +29,12 @@ def relations_section(report: Report, short: Mapping[str, str]) -> Section:
 
 
 def _filter(number: int) -> Html:
-    """A box that appears if there is a script to make use of it."""
+    """A box that appears only where scripts run."""
     box = element("input", type="search", id="filter", autocomplete="off")
     count = element(
         "output", f"{number:,} of {number:,}", for_="filter", aria_live="polite"
     )
-    label = element("label", "Only names with", for_="filter")
+    label = element("label", "Filter by name", for_="filter")
     return element("div", label, box, count, class_="filter", hidden=True)
 
 

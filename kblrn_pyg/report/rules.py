@@ -1,15 +1,14 @@
-"""The rules that weigh most, with their measures."""
+"""The heaviest rules of the relational expert, with their measures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
-from torch_geometric.data import HeteroData
 from tqdm import tqdm
 
-from kblrn_pyg.nn import KBLRN
-from kblrn_pyg.plotting import heaviest_rules
-from kblrn_pyg.plotting.weights import WeightedRules
+from kblrn_pyg.explain import WeightedRules, heaviest_rules
+from kblrn_pyg.nn import RelationalExpert
 from kblrn_pyg.report.bars import Scale
+from kblrn_pyg.report.context import Context
 from kblrn_pyg.report.html import (
     Html,
     Section,
@@ -23,42 +22,37 @@ from kblrn_pyg.report.html import (
 from kblrn_pyg.rules import body_text
 
 _NUM_RULES = 10
-# So many relations are open from the beginning.
+# How many relations are unfolded at first.
 _NUM_OPEN = 2
 
 
-def rules_section(
-    model: KBLRN,
-    train: HeteroData,
-    relations: Sequence[int],
-    short: Mapping[str, str],
-    progress: bool = False,
-) -> Section | None:
-    r"""Lists the heaviest rules of relations, if the model has any.
+def rules_section(expert: RelationalExpert, context: Context) -> Section | None:
+    r"""Lists the heaviest rules of relations, if there are any.
 
     Args:
-        model (KBLRN): The model.
-        train (HeteroData): Its knowledge base.
-        relations (sequence): The relations.
-        short (dict): The short name of each relation.
-        progress (bool, optional): Whether to show a progress bar.
-            (default: :obj:`False`)
+        expert (RelationalExpert): The expert.
+        context (Context): The model, its data set, and how much to show.
     """
-    if model.relational is None:
-        return None
-    rules = model.relational.features.rules
-    having = [r for r in relations if rules.ptr[r + 1] > rules.ptr[r]]
+    rules, shown = expert.features.rules, context.relations[: context.max_relations]
+    having = [rules.relations[r] for r in shown if rules.ptr[r + 1] > rules.ptr[r]]
     if not having:
         return None
-    bar = tqdm(having, desc="Measuring rules", disable=not progress)
-    found = [heaviest_rules(model, train, rules.relations[r], _NUM_RULES) for r in bar]
-    parts = [_relation(one, short, place) for place, one in enumerate(found)]
+    parts = [
+        _relation(
+            heaviest_rules(context.model, context.train, relation, _NUM_RULES),
+            context.short,
+            place,
+        )
+        for place, relation in enumerate(
+            tqdm(having, desc="Measuring rules", disable=not context.progress)
+        )
+    ]
     note = element(
         "p",
         "A rule adds its weight to the score of every pair (h, t) for which its body "
-        "holds. Head coverage is the part of the relation’s facts for which it does; "
-        "PCA confidence the part of the pairs that are facts, among those whose "
-        "entity has facts of the relation at all; support the number of such facts.",
+        "holds. Support is the number of the relation’s facts for which it does, head "
+        "coverage their fraction; PCA confidence is the fraction of the pairs that are "
+        "facts, among those whose entity has facts of the relation at all.",
         class_="note",
     )
     return Section("rules", "Heaviest rules", join([note, *parts]))
@@ -83,8 +77,8 @@ def _relation(found: WeightedRules, short: Mapping[str, str], place: int) -> Htm
             "tr",
             scale.cell(weight),
             element("td", body_words(body_text(rules, i))),
-            number(_part(rules.head_coverage[i])),
-            number(_part(rules.pca_confidence[i])),
+            number(_fraction(rules.head_coverage[i])),
+            number(_fraction(rules.pca_confidence[i])),
             element("td", f"{rules.support[i]:,}", class_="number wide"),
         )
         for i, weight in enumerate(found.weight.tolist())
@@ -98,5 +92,5 @@ def _relation(found: WeightedRules, short: Mapping[str, str], place: int) -> Htm
     )
 
 
-def _part(value: float) -> str:
+def _fraction(value: float) -> str:
     return "< 0.01" if 0 < value < 0.005 else f"{value:.2f}"

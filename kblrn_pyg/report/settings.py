@@ -1,63 +1,58 @@
-"""What the run was asked for."""
+"""The settings of the run."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
+from kblrn_pyg.nn.settings import ModelSettings
 from kblrn_pyg.report.html import Html, Section, element, join
+from kblrn_pyg.rules import RuleSettings
+from kblrn_pyg.training.settings import FitSettings
 
-# The settings that mean nothing to a model without one of the experts.
-_OF_EXPERT = {
-    "l": {
-        "hidden_channels",
-        "scorer",
-        "dropout",
-        "entity_dropout",
-        "latent_dropout",
-        "n3",
-        "l2",
-    },
-    "r": {"preset", "min_head_coverage"},
-    "n": {"numerical", "learn_rbf"},
-}
+# What the settings are about, by the name of their group in 'settings.json'.
+_GROUPS = {"model": ModelSettings, "rules": RuleSettings, "training": FitSettings}
 
 
-# Without a limit; elsewhere, nothing stands for nothing.
-_ALL = {"num_negatives"}
-
-
-def settings_section(settings: Mapping[str, Any]) -> Section:
+def settings_section(settings: Mapping[str, Any], instance: str) -> Section:
     r"""Lists the settings, group by group.
+
+    Settings of experts that the model lacks are left out.
 
     Args:
         settings (dict): The settings of the run.
+        instance (str): The experts of the model, such as :obj:`"lrn"`.
     """
-    experts = settings["model"]["experts"]
-    unused = set[str]().union(
-        *(names for letter, names in _OF_EXPERT.items() if letter not in experts)
-    )
     groups: dict[str, dict[str, Any]] = {"run": {}}
     for name, value in settings.items():
         if isinstance(value, Mapping):
-            groups[name] = {k: v for k, v in value.items() if k not in unused}
+            groups[name] = dict(value)
         else:
             groups["run"][name] = value
-    lists = [_group(title, group) for title, group in groups.items() if group]
-    content = element("div", *lists, class_="settings")
+    lists = [_group(title, group, instance) for title, group in groups.items()]
+    content = element("div", *filter(None, lists), class_="settings")
     return Section("settings", "Settings", content)
 
 
-def _group(title: str, group: Mapping[str, Any]) -> Html:
-    pairs = [
-        element("dt", name.replace("_", " ")) + element("dd", _text(value))
-        for name, value in group.items()
-        if value is not None or name in _ALL
-    ]
-    return element("div", element("h3", title), element("dl", join(map(Html, pairs))))
+def _group(title: str, group: Mapping[str, Any], instance: str) -> Html:
+    about = {
+        field.name: field.metadata
+        for field in (fields(_GROUPS[title]) if title in _GROUPS else ())
+    }
+    letters = instance.partition("+")[0]
+    pairs = []
+    for name, value in group.items():
+        more: Mapping[str, Any] = about.get(name, {})
+        if value is None:
+            value = more.get("none") or None
+        if value is not None and more.get("expert", "") in letters:
+            pairs.append(element("dt", name.replace("_", " "), title=more.get("help")))
+            pairs.append(element("dd", _text(value)))
+    if not pairs:
+        return Html("")
+    return element("div", element("h3", title), element("dl", join(pairs)))
 
 
 def _text(value: Any) -> str:
-    if value is None:
-        return "all entities"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):

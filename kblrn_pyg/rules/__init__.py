@@ -2,8 +2,10 @@
 
 from kblrn_pyg.rules.features import PairFeatures, PathFeatures, QueryFeatures
 from kblrn_pyg.rules.files import read_rules, write_rules
+from kblrn_pyg.rules.find import RuleSettings, find_rules, provided_rules
 from kblrn_pyg.rules.mine import PAPER, mine_rules
 from kblrn_pyg.rules.ruleset import RuleSet
+from kblrn_pyg.rules.semantics import Semantics
 from kblrn_pyg.rules.text import body_text, rule_text
 from kblrn_pyg.rules.transform import MineRules
 
@@ -14,8 +16,12 @@ __all__ = [
     "PathFeatures",
     "QueryFeatures",
     "RuleSet",
+    "RuleSettings",
+    "Semantics",
     "body_text",
+    "find_rules",
     "mine_rules",
+    "provided_rules",
     "read_rules",
     "rule_text",
     "write_rules",

@@ -1,5 +1,6 @@
 """Which bodies hold: for pairs, for all candidates of a query, and why."""
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -9,11 +10,12 @@ from tqdm import tqdm
 
 from kblrn_pyg.data import DataError, as_kb, flat_triples
 from kblrn_pyg.data.ids import check_ids
+from kblrn_pyg.data.queries import SIDES, check_side
 from kblrn_pyg.kernels.adjacency import Adjacency, build_adjacency
 from kblrn_pyg.kernels.mining import Choices
 from kblrn_pyg.kernels.recall import Walks
 from kblrn_pyg.kernels.scoring import add_paths, path_gradient
-from kblrn_pyg.kernels.threads import default_threads, run_all
+from kblrn_pyg.kernels.threads import default_threads, no_scratch, run_slices
 from kblrn_pyg.kernels.walking import (
     Bodies,
     count_reached,
@@ -25,7 +27,10 @@ from kblrn_pyg.kernels.walking import (
 )
 from kblrn_pyg.rules.measure import reverse_steps
 from kblrn_pyg.rules.memory import WalkMemory
-from kblrn_pyg.rules.ruleset import Ids, RuleSet
+from kblrn_pyg.rules.ruleset import Ids, RuleSet, relation_names
+
+# No fact is left aside.
+_NO_FACT = (-1, -1, -1)
 
 
 class PairFeatures(NamedTuple):
@@ -33,7 +38,7 @@ class PairFeatures(NamedTuple):
 
     Args:
         ptr (numpy.ndarray): Where the rules of each pair begin.
-        rule (numpy.ndarray): The rules, by their place in the rule set.
+        rule (numpy.ndarray): The rules, by their positions in the rule set.
     """
 
     ptr: Ids
@@ -58,62 +63,60 @@ class QueryFeatures(NamedTuple):
 class PathFeatures:
     r"""Evaluates the bodies of rules on the known triples of a knowledge base.
 
-    Nothing of size :obj:`num_entities * num_entities` is ever built: bodies
-    are walked from the entities that are asked about.
+    Bodies hold as the :obj:`semantics` of the rules say. Nothing of size
+    :obj:`num_entities * num_entities` is ever built: bodies are walked from the
+    entities that are asked about.
 
     Args:
         data (HeteroData or Data): The knowledge base, or what :meth:`as_kb`
             makes one of.
         rules (RuleSet): The rules.
-        equal_ends (bool, optional): See :meth:`mine_rules`.
-            (default: :obj:`True`)
-        equal_middle (bool, optional): See :meth:`mine_rules`.
-            (default: :obj:`True`)
-        self_loops (bool, optional): See :meth:`mine_rules`.
-            (default: :obj:`True`)
         num_threads (int, optional): The number of threads.
             (default: :obj:`None`, all cores)
-        max_bytes (int, optional): The most memory, about, that
-            :meth:`remember` may take. (default: :obj:`1_500_000_000`)
+        max_bytes (int, optional): The approximate limit of the memory that
+            :meth:`remember` takes. (default: :obj:`1_500_000_000`)
     """
 
     def __init__(
         self,
         data: HeteroData | Data,
         rules: RuleSet,
-        equal_ends: bool = True,
-        equal_middle: bool = True,
-        self_loops: bool = True,
         num_threads: int | None = None,
         max_bytes: int = 1_500_000_000,
     ) -> None:
         data = as_kb(data)
-        relations = [relation for _, relation, _ in data.edge_types]
-        if relations != rules.relations:
-            raise DataError("the rules are over other relations than the data")
+        relations = relation_names(data)
+        rules.check_relations(relations)
         if rules.max_hops > 2:
-            raise DataError(f"bodies may have 2 steps, not {rules.max_hops}")
+            raise DataError(f"bodies must have at most 2 steps (got {rules.max_hops})")
         self.rules = rules
         self.num_entities = int(data["entity"].num_nodes)
         self._num_threads = num_threads
         head, rel, tail = (index.numpy() for index in flat_triples(data))
         self.adjacency = build_adjacency(
-            head, rel, tail, self.num_entities, len(relations), self_loops
+            head,
+            rel,
+            tail,
+            self.num_entities,
+            len(relations),
+            rules.semantics.self_loops,
         )
         self._facts = head, rel, tail
         self.max_bytes = max_bytes
-        # Of the queries for tails, and of those for heads.
-        self._memories: tuple[WalkMemory, WalkMemory] | None = None
-        self._no_memories = (WalkMemory(self.num_entities, 0),) * 2
         self._has_loop = np.zeros(self.num_entities, bool)
         self._has_loop[head[head == tail]] = True
-        self.choices = Choices(equal_ends, equal_middle, head_in_body=True)
-        self._from_head = _bodies(rules, rules.steps)
-        self._from_tail = _bodies(rules, reverse_steps(rules.steps, rules.parallel))
+        self.choices = rules.semantics.choices
+        # By the side that is asked for: tails are reached from heads.
+        self._bodies = {
+            "head": _bodies(rules, reverse_steps(rules.steps, rules.parallel)),
+            "tail": _bodies(rules, rules.steps),
+        }
+        self._memories = {side: WalkMemory(self.num_entities, 0) for side in SIDES}
+        self._remembers = False
 
     @property
     def num_threads(self) -> int:
-        """The number of threads, now."""
+        """The present number of threads."""
         return self._num_threads or default_threads()
 
     def pairs(
@@ -127,7 +130,7 @@ class PathFeatures:
 
         Args:
             head (array): The head of each pair.
-            rel (array): The relation whose rules are looked at.
+            rel (array): The relation whose rules are evaluated.
             tail (array): The tail of each pair.
             leave_own (bool, optional): If set to :obj:`True`, the fact
                 :obj:`(head, rel, tail)` itself does not count for its own
@@ -137,22 +140,16 @@ class PathFeatures:
         h, r, t = (np.ascontiguousarray(ids, np.int64) for ids in (head, rel, tail))
         self._check_ids(r, heads=h, tails=t)
 
-        def count(part: slice, _: None) -> tuple[slice, PairFeatures]:
+        def find(part: slice, _: None) -> PairFeatures:
             ptr = np.zeros(part.stop - part.start + 1, np.int64)
-            given = (self._from_head, h[part], r[part], t[part], self.choices)
+            given = (self._bodies["tail"], h[part], r[part], t[part], self.choices)
             pair_rules(self.adjacency, *given, leave_own, ptr, np.empty(0, np.int64))
             np.cumsum(ptr, out=ptr)
             rule = np.empty(ptr[-1], np.int64)
             pair_rules(self.adjacency, *given, leave_own, ptr, rule)
-            return part, PairFeatures(ptr, rule)
+            return PairFeatures(ptr, rule)
 
-        parts = [
-            features
-            for _, features in sorted(
-                run_all(count, self._parts(len(h)), lambda: None, self.num_threads),
-                key=lambda item: item[0].start,
-            )
-        ]
+        parts = run_slices(find, len(h), no_scratch, self.num_threads)
         return PairFeatures(_join_ptr(parts), _join([part.rule for part in parts]))
 
     def tails(self, head: ArrayLike, rel: ArrayLike) -> QueryFeatures:
@@ -162,7 +159,7 @@ class PathFeatures:
             head (array): The head of each query.
             rel (array): The relation of each query.
         """
-        return self._walk(self._from_head, head, rel)
+        return self._walk("tail", head, rel)
 
     def heads(self, rel: ArrayLike, tail: ArrayLike) -> QueryFeatures:
         r"""Answers the queries :obj:`(?, rel, tail)` by paths.
@@ -171,11 +168,11 @@ class PathFeatures:
             rel (array): The relation of each query.
             tail (array): The tail of each query.
         """
-        return self._walk(self._from_tail, tail, rel)
+        return self._walk("head", tail, rel)
 
     def add_scores(
         self,
-        from_tail: bool,
+        side: str,
         entity: Ids,
         rel: Ids,
         weight: np.ndarray,
@@ -184,84 +181,82 @@ class PathFeatures:
         r"""Adds the weights of all bodies that hold to rows of scores, in place.
 
         Args:
-            from_tail (bool): Whether the known entities are tails.
+            side (str): The side that is asked for.
             entity (numpy.ndarray): The known entity of each query.
             rel (numpy.ndarray): The relation of each query.
             weight (numpy.ndarray): The weight of each rule.
             scores (numpy.ndarray): A row of scores for each query.
         """
-        self._check_ids(rel, entities=entity)
+        *known, place = self.walk_arguments(side, entity, rel)
 
         def add(part: slice, scratch: tuple[Ids, Ids]) -> None:
-            stamp, out = scratch
-            stamp.fill(-1)
-            asked = entity[part], rel[part]
-            given = (*self.walk_arguments(from_tail, *asked), *asked)
-            add_paths(*given, weight, scores[part], stamp, out)
+            scratch[0].fill(-1)
+            given = (*known, place[part], entity[part], rel[part])
+            add_paths(*given, weight, scores[part], *scratch)
 
-        parts = self._parts(len(entity))
-        for _ in run_all(add, parts, self._new_scratch, self.num_threads):
-            pass
+        run_slices(add, len(entity), self._new_scratch, self.num_threads)
 
     def weight_gradient(
-        self, from_tail: bool, entity: Ids, rel: Ids, grad: np.ndarray
+        self, side: str, entity: Ids, rel: Ids, grad: np.ndarray
     ) -> np.ndarray:
         r"""Returns the gradient of the weights, given that of rows of scores.
 
         Args:
-            from_tail (bool): Whether the known entities are tails.
+            side (str): The side that is asked for.
             entity (numpy.ndarray): The known entity of each query.
             rel (numpy.ndarray): The relation of each query.
             grad (numpy.ndarray): A row of gradients for each query.
         """
-        # Threads finish in any order; adding up in order keeps sums reproducible.
-        parts = self._parts(len(entity))
-        found = np.zeros((len(parts), len(self.rules)))
+        *known, place = self.walk_arguments(side, entity, rel)
 
-        def add(i: int, scratch: tuple[Ids, Ids]) -> None:
-            stamp, out = scratch
-            stamp.fill(-1)
-            part = parts[i]
-            asked = entity[part], rel[part]
-            given = (*self.walk_arguments(from_tail, *asked), *asked)
-            path_gradient(*given, grad[part], found[i], stamp, out)
+        def add(part: slice, scratch: tuple[Ids, Ids]) -> np.ndarray:
+            scratch[0].fill(-1)
+            found = np.zeros(len(self.rules))
+            given = (*known, place[part], entity[part], rel[part])
+            path_gradient(*given, grad[part], found, *scratch)
+            return found
 
-        numbers = range(len(parts))
-        for _ in run_all(add, numbers, self._new_scratch, self.num_threads):
-            pass
-        return found.sum(axis=0)
+        # Adding up in the order of the queries makes the sum reproducible.
+        parts = run_slices(add, len(entity), self._new_scratch, self.num_threads)
+        return np.sum(parts, axis=0)
 
     def remember(self) -> None:
         """Walks the queries that the facts answer, and keeps what is reached.
 
         The first loss calls this: every epoch asks these queries again.
         """
-        if self._memories is not None:
+        if self._remembers:
             return
         head, rel, tail = self._facts
-        on_head, on_tail = (
-            WalkMemory(self.num_entities, self.max_bytes // 2) for _ in range(2)
-        )
-        # No bar if there is no terminal, or if it takes no time.
+        # Shown only on a terminal, and only if it takes some time.
         with tqdm(
             desc="Walking", unit="query", delay=3, leave=False, disable=None
         ) as bar:
-            on_head.fill(head, rel, self.tails, bar.update)
-            on_tail.fill(tail, rel, lambda known, r: self.heads(r, known), bar.update)
-        self._memories = on_head, on_tail
+            for side, entity in (("head", tail), ("tail", head)):
+                memory = WalkMemory(self.num_entities, self.max_bytes // 2)
+                memory.fill(entity, rel, partial(self._walk, side), bar.update)
+                self._memories[side] = memory
+        self._remembers = True
 
     def walk_arguments(
-        self, from_tail: bool, entity: Ids, rel: Ids
+        self, side: str, entity: Ids, rel: Ids
     ) -> tuple[Adjacency, Bodies, Choices, Walks, Ids]:
-        """Returns what kernels need to walk from heads, or from tails.
+        r"""Returns what kernels need to walk queries.
 
-        The last two are the walks that are kept, and which of them is that of
-        each query, -1 where there is none.
+        The last two are the walks that are kept, and the position of each
+        query in them, -1 if it must be walked.
+
+        Args:
+            side (str): The side that is asked for, :obj:`"head"` or
+                :obj:`"tail"`.
+            entity (numpy.ndarray): The known entity of each query.
+            rel (numpy.ndarray): The relation of each query.
         """
-        bodies = self._from_tail if from_tail else self._from_head
-        memory = (self._memories or self._no_memories)[from_tail]
+        check_side(side)
+        self._check_ids(rel, entities=entity)
+        memory = self._memories[side]
         place = memory.find(entity, rel)
-        return self.adjacency, bodies, self.choices, memory.walks, place
+        return self.adjacency, self._bodies[side], self.choices, memory.walks, place
 
     def own_evidence(self, head: Ids, rel: Ids, tail: Ids) -> PairFeatures:
         r"""Returns the rules that hold for each fact by that fact alone.
@@ -277,7 +272,7 @@ class PathFeatures:
         loops = self._has_loop[head] | self._has_loop[tail]
         if len(self.rules) == 0 or not loops.any():
             return PairFeatures(ptr, none)
-        known = self.adjacency, self._from_head, self.choices
+        known = self.adjacency, self._bodies["tail"], self.choices
         given = (*known, head, rel, tail, loops)
         own_rules(*given, ptr, none)
         np.cumsum(ptr, out=ptr)
@@ -289,71 +284,62 @@ class PathFeatures:
         r"""Returns the entities in the middle of a two-hop body that holds.
 
         Args:
-            rule (int): The rule, by its place in the rule set.
+            rule (int): The rule, by its position in the rule set.
             head (int): The head.
             tail (int): The tail.
             limit (int, optional): The largest number of them.
-                (default: :obj:`None`)
+                (default: :obj:`None`, all)
         """
-        first, second = self._from_head.first[rule], self._from_head.second[rule]
-        is_path = second >= 0 and not self._from_head.parallel[rule]
-        if not is_path or not self.holds(rule, head, tail):
+        if not self.holds(rule, head, tail):
+            return np.empty(0, np.int64)
+        bodies = self._bodies["tail"]
+        first, second = bodies.first[rule], bodies.second[rule]
+        if second < 0 or bodies.parallel[rule]:
             return np.empty(0, np.int64)
         limit = self.num_entities if limit is None else limit
         out = np.empty(min(limit, self.num_entities), np.int64)
-        own = (-1, -1, -1)
-        count = middles(
-            self.adjacency, first, second, head, tail, self.choices, own, limit, out
-        )
-        return out[:count]
+        given = (self.adjacency, first, second, int(head), int(tail), self.choices)
+        return out[: middles(*given, _NO_FACT, limit, out)]
 
     def holds(self, rule: int, head: int, tail: int) -> bool:
-        r"""Tells whether the body of a rule holds for a pair.
+        r"""Returns whether the body of a rule holds for a pair.
 
         Args:
-            rule (int): The rule, by its place in the rule set.
+            rule (int): The rule, by its position in the rule set.
             head (int): The head.
             tail (int): The tail.
         """
-        bodies = self._from_head
-        return bool(
-            holds(
-                self.adjacency,
-                bodies.first[rule],
-                bodies.second[rule],
-                bodies.parallel[rule],
-                head,
-                tail,
-                self.choices,
-                (-1, -1, -1),
-                np.empty(1, np.int64),
-            )
+        rules, heads, tails = np.array([[rule], [head], [tail]])
+        check_ids(
+            {
+                "rules": (rules, len(self.rules)),
+                "heads": (heads, self.num_entities),
+                "tails": (tails, self.num_entities),
+            }
         )
+        bodies = self._bodies["tail"]
+        body = bodies.first[rule], bodies.second[rule], bodies.parallel[rule]
+        given = (self.adjacency, *body, int(head), int(tail), self.choices)
+        return bool(holds(*given, _NO_FACT, np.empty(1, np.int64)))
 
-    def _walk(self, bodies: Bodies, source: ArrayLike, rel: ArrayLike) -> QueryFeatures:
+    def _walk(self, side: str, source: ArrayLike, rel: ArrayLike) -> QueryFeatures:
         sources, rels = (np.ascontiguousarray(ids, np.int64) for ids in (source, rel))
         self._check_ids(rels, entities=sources)
 
-        def walk(part: slice, scratch: tuple[Ids, Ids]) -> tuple[slice, QueryFeatures]:
+        known = self.adjacency, self._bodies[side]
+
+        def walk(part: slice, scratch: tuple[Ids, Ids]) -> QueryFeatures:
             stamp, out = scratch
-            given = (self.adjacency, bodies, sources[part], rels[part], self.choices)
+            given = (*known, sources[part], rels[part], self.choices)
             stamp.fill(-1)
             ptr = np.zeros(part.stop - part.start + 1, np.int64)
             np.cumsum(count_reached(*given, stamp, out), out=ptr[1:])
             candidate, rule = np.empty(ptr[-1], np.int64), np.empty(ptr[-1], np.int64)
             stamp.fill(-1)
             fill_reached(*given, ptr, candidate, rule, stamp)
-            return part, QueryFeatures(ptr, candidate, rule)
+            return QueryFeatures(ptr, candidate, rule)
 
-        parts = [
-            features
-            for _, features in sorted(
-                run_all(
-                    walk, self._parts(len(sources)), self._new_scratch, self.num_threads
-                ),
-                key=lambda item: item[0].start,
-            )
-        ]
+        parts = run_slices(walk, len(sources), self._new_scratch, self.num_threads)
         return QueryFeatures(
             _join_ptr(parts),
             _join([part.candidate for part in parts]),
@@ -367,12 +353,6 @@ class PathFeatures:
     def _new_scratch(self) -> tuple[Ids, Ids]:
         size = self.num_entities
         return np.empty(size, np.int64), np.empty(size, np.int64)
-
-    def _parts(self, size: int) -> list[slice]:
-        """Cuts a batch into parts, more than threads, so that all end together."""
-        num_parts = min(size, 4 * self.num_threads) if self.num_threads > 1 else 1
-        bounds = np.linspace(0, size, max(num_parts, 1) + 1).astype(int).tolist()
-        return [slice(a, b) for a, b in zip(bounds[:-1], bounds[1:])]
 
 
 def _bodies(rules: RuleSet, steps: Ids) -> Bodies:

@@ -1,6 +1,7 @@
-"""Rules in the text formats of AMIE, AnyBURL and KALE."""
+"""Files of rules: the text formats of AMIE, AnyBURL and KALE, and our own."""
 
 import math
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,10 +10,14 @@ from pathlib import Path
 from kblrn_pyg.data import DataError, Names
 from kblrn_pyg.data.kale import parse_rule
 from kblrn_pyg.data.rows import PathLike, open_source
-from kblrn_pyg.rules.ruleset import RuleSet
+from kblrn_pyg.rules.ruleset import MEASURES, RuleSet
+from kblrn_pyg.rules.semantics import AMIE, Semantics
 from kblrn_pyg.rules.text import atoms
 
 Atom = tuple[str, str, str]  # relation, first variable, second variable
+
+_COMMENT = "# "
+_SEMANTICS = "# semantics: "
 
 _AMIE_HEADER = (
     "Rule",
@@ -39,28 +44,33 @@ class ParsedRule:
 
 @dataclass(frozen=True)
 class Refused:
-    """A line that gave no rule, and why."""
+    """A line that was skipped, and why."""
 
     line: int
     reason: str
 
 
 def read_rules(
-    path: PathLike,
+    source: PathLike | Sequence[str],
     relations: Sequence[str],
     format: str | None = None,
     strict: bool = True,
 ) -> tuple[RuleSet, list[Refused]]:
-    r"""Reads rules from a text file.
+    r"""Reads rules from a file of any format.
 
     Args:
-        path (str): The file, :obj:`.gz` or not.
+        source (str or sequence): The file, or the lines of one. A text file may
+            be compressed (:obj:`.gz`); :obj:`.pt` is what
+            :meth:`RuleSet.save` writes.
         relations (sequence): The names of the relations that there are. A rule
-            may name a relation by its end, if only one has it.
-        format (str, optional): :obj:`"amie"` (the table that AMIE prints),
-            :obj:`"anyburl"` (:obj:`predictions, correct, confidence, rule`) or
-            :obj:`"kale"` (:obj:`a(x,y)&&b(y,z)==>r(x,z)`).
-            (default: :obj:`None`, by the look of the first line)
+            in a text file may name a relation by its end, if it is the only
+            one that ends so.
+        format (str, optional): The format of the text: :obj:`"amie"` (the table
+            that AMIE prints), :obj:`"anyburl"` (:obj:`predictions, correct,
+            confidence, rule`) or :obj:`"kale"`
+            (:obj:`a(x,y)&&b(y,z)==>r(x,z)`). Lines that begin with :obj:`"# "`
+            are comments.
+            (default: :obj:`None`, determined by the first rule)
         strict (bool, optional): If set to :obj:`False`, a rule that names an
             unknown relation, or whose shape is not supported, is skipped and
             listed. (default: :obj:`True`)
@@ -68,7 +78,14 @@ def read_rules(
     Returns:
         The rules, and the lines that were skipped.
     """
-    lines = list(_lines(Path(path)))
+    path = source if isinstance(source, (str, os.PathLike)) else "<lines>"
+    if Path(path).suffix == ".pt":
+        return _load(path, relations), []
+    lines = [(number, line) for number, line in _lines(source) if line]
+    semantics = _semantics(lines, path)
+    lines = [pair for pair in lines if not pair[1].startswith(_COMMENT)]
+    if not lines:
+        raise DataError("the file is empty, expected rules", path, 1)
     format = _guess_format(lines[0][1]) if format is None else format
     if format not in _PARSERS:
         raise ValueError(f"'format' must be one of {tuple(_PARSERS)} (got {format!r})")
@@ -78,7 +95,7 @@ def read_rules(
         try:
             rule = _PARSERS[format](line)
             if rule is not None:
-                parsed.append((_encode(rule, names), rule))
+                parsed.append((_encode(rule, names, semantics), rule))
         except DataError as error:
             if strict:
                 raise DataError(str(error), path, number) from None
@@ -88,16 +105,17 @@ def read_rules(
         head=[head for (head, _, _), _ in parsed],
         steps=[steps for (_, steps, _), _ in parsed],
         parallel=[parallel for (_, _, parallel), _ in parsed],
-        support=[rule.support for _, rule in parsed],
-        head_size=[rule.head_size for _, rule in parsed],
-        body_size=[rule.body_size for _, rule in parsed],
-        pca_body_size=[rule.pca_body_size for _, rule in parsed],
+        semantics=semantics,
+        **{name: [getattr(rule, name) for _, rule in parsed] for name in MEASURES},
     )
     return rules, refused
 
 
 def write_rules(rules: RuleSet, path: PathLike, format: str = "amie") -> None:
     r"""Writes rules to a text file.
+
+    Semantics other than the default are noted in a comment, which
+    :meth:`read_rules` takes back.
 
     Args:
         rules (RuleSet): The rules.
@@ -109,25 +127,51 @@ def write_rules(rules: RuleSet, path: PathLike, format: str = "amie") -> None:
         raise ValueError(f"'format' must be one of {tuple(_WRITERS)} (got {format!r})")
     write = _WRITERS[format]
     header = ["\t".join(_AMIE_HEADER)] if format == "amie" else []
+    if rules.semantics != AMIE:
+        header = [f"{_SEMANTICS}{rules.semantics}", *header]
     lines = header + [write(rules, i) for i in range(len(rules))]
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    found = False
-    with open_source(path) as (file, _):
+def _load(path: PathLike, relations: Sequence[str]) -> RuleSet:
+    rules = RuleSet.load(path)
+    try:
+        rules.check_relations(relations)
+    except DataError as error:
+        raise DataError(str(error), path) from None
+    return rules
+
+
+def _lines(source: PathLike | Sequence[str]) -> Iterator[tuple[int, str]]:
+    if not isinstance(source, (str, os.PathLike)):
+        yield from ((number, line.strip()) for number, line in enumerate(source, 1))
+        return
+    with open_source(Path(source)) as (file, _):
         for number, raw in enumerate(file, 1):
             try:
-                line = raw.decode().strip("\r\n \ufeff")
+                yield number, raw.decode().strip("\r\n \ufeff")
             except UnicodeDecodeError:
-                raise DataError("is not UTF-8 text", path, number) from None
-            if line:
-                found = True
-                yield number, line
-    if not found:
-        raise DataError("the file is empty, expected rules", path, 1)
+                raise DataError("is not UTF-8 text", source, number) from None
+
+
+def _semantics(lines: list[tuple[int, str]], path: PathLike) -> Semantics:
+    """Returns the semantics that a comment states."""
+    found = None
+    for number, line in lines:
+        if not line.startswith(_SEMANTICS):
+            continue
+        try:
+            stated = Semantics.parse(line.removeprefix(_SEMANTICS))
+        except DataError as error:
+            raise DataError(str(error), path, number) from None
+        if found not in (None, stated):
+            raise DataError(
+                "the semantics differ from those stated above", path, number
+            )
+        found = stated
+    return found or AMIE
 
 
 def _guess_format(line: str) -> str:
@@ -136,7 +180,9 @@ def _guess_format(line: str) -> str:
     return "anyburl" if "<=" in line else "kale"
 
 
-def _encode(rule: ParsedRule, names: Names) -> tuple[int, list[int], bool]:
+def _encode(
+    rule: ParsedRule, names: Names, semantics: Semantics
+) -> tuple[int, list[int], bool]:
     """Turns atoms into a path from the head's first variable to its second."""
     relation, h, t = rule.head
     head = names.resolve(relation)
@@ -146,27 +192,26 @@ def _encode(rule: ParsedRule, names: Names) -> tuple[int, list[int], bool]:
     for name, x, y in rule.body:
         if x == y:
             raise DataError(f"{name}({x}, {y}) has one variable, expected two")
+    if not semantics.head_in_body and head in [name for name, _, _ in body]:
+        raise DataError(f"the body contains {relation}, but head_in_body=False")
     if len(body) > 1 and all({x, y} == {h, t} for _, x, y in body):
         codes = [2 * a + (x != h) for a, x, y in body]
         if len(codes) > 2 or codes[0] == codes[1]:
             raise DataError("a parallel body has two different atoms")
         if 2 * head in codes:
-            raise DataError("the body holds the head")
+            raise DataError("the body contains the head")
         return head, sorted(codes), True
     codes, at, left = [], h, list(body)
     while left:
         step = next((atom for atom in left if at in atom[1:]), None)
         if step is None or (at == t):
-            raise DataError("the body is no path from one end of the head to the other")
+            raise DataError(f"the body is not a path from {h} to {t}")
         left.remove(step)
         a, x, y = step
         codes.append(2 * a + (x != at))
         at = y if x == at else x
     if at != t or len(codes) > 2:
-        raise DataError(
-            "the body is no path of one or two atoms from one end of the head to "
-            "the other"
-        )
+        raise DataError(f"the body is not a path of one or two atoms from {h} to {t}")
     if codes == [2 * head]:
         raise DataError("the body is the head")
     return head, codes, False
@@ -179,7 +224,7 @@ def _parse_amie(line: str) -> ParsedRule | None:
     body, arrow, head = rule.partition("=>")
     words, ends = _amie_words(body), _amie_words(head)
     if not arrow or len(words) % 3 or len(ends) != 3 or not words:
-        raise DataError(f"no rule: {rule!r}, expected ?a  r1  ?b   => ?a  r  ?b")
+        raise DataError(f"not a rule: {rule!r}, expected ?a  r1  ?b   => ?a  r  ?b")
     triples = [words[i : i + 3] for i in range(0, len(words), 3)]
     x, relation, y = ends
     parsed = [(r, a, b) for a, r, b in triples]
@@ -193,7 +238,7 @@ def _parse_amie(line: str) -> ParsedRule | None:
 
 
 def _amie_words(text: str) -> list[str]:
-    """Splits at two or more spaces, as a name may hold one."""
+    """Splits at two or more spaces, as names may contain one."""
     return [word for word in re.split(r"\s{2,}", text.strip()) if word]
 
 
@@ -201,7 +246,7 @@ _ATOM = re.compile(r"(.+?)\(([^(),]+),([^(),]+)\)(?:, *|$)")
 
 
 def _anyburl_atoms(text: str) -> list[Atom]:
-    """Returns the atoms of a text, none if there is anything else in it."""
+    """Returns the atoms of a text, or none if it contains anything else."""
     found = list(_ATOM.finditer(text))
     is_all = bool(found) and found[-1].end() == len(text)
     return [(m[1], m[2], m[3]) for m in found] if is_all else []
@@ -212,7 +257,9 @@ def _parse_anyburl(line: str) -> ParsedRule:
     head, arrow, body = fields[-1].partition("<=")
     atoms_found, heads = _anyburl_atoms(body.strip()), _anyburl_atoms(head.strip())
     if not arrow or len(heads) != 1 or not atoms_found:
-        raise DataError(f"no rule: {fields[-1]!r}, expected r(X,Y) <= a(X,A), b(A,Y)")
+        raise DataError(
+            f"not a rule: {fields[-1]!r}, expected r(X,Y) <= a(X,A), b(A,Y)"
+        )
     _refuse_constants([*heads, *atoms_found], "[A-Z]")
     measures = {}
     if len(fields) == 4:
@@ -241,7 +288,7 @@ def _refuse_constants(found: Iterable[Atom], variable: str) -> None:
 def _count(text: str) -> int:
     number = _number(text)
     if not math.isfinite(number):
-        raise DataError(f"{text!r} is no count")
+        raise DataError(f"{text!r} is not a count")
     return int(number)
 
 
@@ -249,7 +296,7 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise DataError(f"{text!r} is no number") from None
+        raise DataError(f"{text!r} is not a number") from None
 
 
 _PARSERS: dict[str, Callable[[str], ParsedRule | None]] = {

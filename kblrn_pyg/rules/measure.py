@@ -6,15 +6,15 @@ import numpy as np
 
 from kblrn_pyg.kernels.adjacency import Adjacency
 from kblrn_pyg.kernels.body_sizes import body_sizes
-from kblrn_pyg.kernels.mining import Choices
-from kblrn_pyg.kernels.threads import run_all
+from kblrn_pyg.kernels.threads import cut, run_all
 from kblrn_pyg.rules.ruleset import Ids, RuleSet
 
+# Bodies differ a lot in work, so there are many more parts than threads.
 _NUM_PARTS = 64
 
 
 def reverse_steps(steps: Ids, parallel: np.ndarray) -> Ids:
-    """Turns bodies round: what they reach from the tail is what reaches it."""
+    """Returns the codes of the same bodies, walked from the tail to the head."""
     first, second = steps[:, 0], steps[:, -1]
     turn = (second >= 0) & ~parallel
     one_hop = (second < 0) | (steps.shape[1] == 1)
@@ -29,19 +29,18 @@ def measure_bodies(
     rules: RuleSet,
     adjacency: Adjacency,
     domains: Adjacency,
-    choices: Choices,
     num_threads: int | None = None,
 ) -> RuleSet:
-    r"""Measures body sizes, each body once however many rules share it.
+    r"""Measures body sizes under the semantics of the rules.
 
-    A body is walked from that end whose entities the partial completeness
-    assumption looks at.
+    A body is measured once, however many rules share it. It is walked from the
+    end whose entities the partial completeness assumption looks at.
 
     Args:
         rules (RuleSet): The rules.
-        adjacency (Adjacency): The facts that bodies may use.
+        adjacency (Adjacency): The facts that bodies may use: all of them, but
+            for self-loops if these do not count.
         domains (Adjacency): All facts.
-        choices (Choices): What counts as a body that holds.
         num_threads (int, optional): The number of threads.
             (default: :obj:`None`, all cores)
     """
@@ -76,7 +75,7 @@ def measure_bodies(
             parallel[part],
             rule_ptr[part.start : part.stop + 1] - begin,
             rule_code[by_body[begin:end]],
-            choices,
+            rules.semantics.choices,
             stamp,
             onward,
         )
@@ -87,8 +86,7 @@ def measure_bodies(
 
     body_size = np.empty(len(bodies), np.int64)
     pca_body_size = np.empty(len(rules), np.int64)
-    bounds = np.linspace(0, len(bodies), min(_NUM_PARTS, len(bodies)) + 1).astype(int)
-    parts = [slice(a, b) for a, b in zip(bounds[:-1], bounds[1:])]
+    parts = cut(len(bodies), max(1, min(_NUM_PARTS, len(bodies))))
     for part, sizes, pca_sizes in run_all(measure, parts, new_scratch, num_threads):
         body_size[part] = sizes
         begin, end = rule_ptr[part.start], rule_ptr[part.stop]

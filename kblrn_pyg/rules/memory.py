@@ -1,4 +1,4 @@
-"""Keeps what the rules of queries reach, as far as there is room."""
+"""What the rules of queries reach, kept up to a limit of memory."""
 
 from collections.abc import Callable
 
@@ -7,19 +7,19 @@ import numpy as np
 from kblrn_pyg.kernels.recall import Walks
 from kblrn_pyg.rules.ruleset import Ids
 
-# How many queries are walked at once, which bounds the memory for it.
+# The number of queries that are walked at once, which bounds the memory needed.
 _QUERIES_AT_ONCE = 1024
 
 
 class WalkMemory:
-    r"""Keeps what the rules of queries reach, as far as there is room.
+    r"""Keeps what the rules of queries reach, up to a limit of memory.
 
     Training asks the same queries in every epoch, and looking up which bodies
     have a first step at all takes longer than adding up what they reach.
 
     Args:
         num_entities (int): The number of entities.
-        max_bytes (int): The most memory that the walks may take, about.
+        max_bytes (int): The approximate limit of the memory of the walks.
     """
 
     def __init__(self, num_entities: int, max_bytes: int) -> None:
@@ -32,7 +32,7 @@ class WalkMemory:
 
     @property
     def num_bytes(self) -> int:
-        """How much memory the walks take."""
+        """The memory of the walks."""
         return sum(int(array.nbytes) for array in self.walks)
 
     def fill(
@@ -49,8 +49,8 @@ class WalkMemory:
             rel (numpy.ndarray): The relation of each query.
             walk (callable): Walks queries, given their entities and relations;
                 see :class:`QueryFeatures` for what it returns.
-            step (callable, optional): Is told how many queries were walked.
-                (default: nothing is told)
+            step (callable, optional): Called with the number of queries
+                after each batch. (default: does nothing)
         """
         key, counts = np.unique(rel * self.num_entities + entity, return_counts=True)
         key = key[np.argsort(-counts, kind="stable")]
@@ -67,7 +67,7 @@ class WalkMemory:
         self._key = key[self._place]
 
     def find(self, entity: Ids, rel: Ids) -> Ids:
-        r"""Returns the place of each query in the memory, -1 if it is not there.
+        r"""Returns the position of each query in the memory, -1 if it is not there.
 
         Args:
             entity (numpy.ndarray): The known entity of each query.
@@ -93,7 +93,7 @@ class _Columns:
         self.ptr.append(np.zeros(1))
 
     def add(self, ptr: Ids, candidate: Ids, rule: Ids, max_bytes: int) -> bool:
-        """Adds queries unless that would take too much memory; tells whether."""
+        """Adds queries unless that takes too much memory; returns whether it did."""
         query = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
         begins_run = np.ones(len(rule), bool)
         begins_run[1:] = (rule[1:] != rule[:-1]) | (query[1:] != query[:-1])

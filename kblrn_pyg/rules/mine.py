@@ -12,7 +12,6 @@ from tqdm import tqdm
 from kblrn_pyg.data import as_kb, flat_triples
 from kblrn_pyg.kernels.adjacency import Adjacency, build_adjacency, facts_of
 from kblrn_pyg.kernels.mining import (
-    Choices,
     Facts,
     Scratch,
     direct_supports,
@@ -22,9 +21,10 @@ from kblrn_pyg.kernels.mining import (
 )
 from kblrn_pyg.kernels.threads import run_all
 from kblrn_pyg.rules.measure import measure_bodies
-from kblrn_pyg.rules.ruleset import Ids, RuleSet
+from kblrn_pyg.rules.ruleset import Ids, RuleSet, relation_names
+from kblrn_pyg.rules.semantics import Semantics
 
-# Bodies are counted in a table of all pairs of codes, or of as many as this.
+# Bodies are counted in a table of pairs of codes, which has at most this size.
 _MAX_TABLE = 1 << 24
 
 # What the paper used: AMIE+ with its defaults and a minimal support of 1.
@@ -72,9 +72,11 @@ def mine_rules(
       fact of :math:`r`, or, if :math:`r` has fewer distinct heads than tails,
       whose :math:`t` has one.
 
-    Repeated triples count once. :math:`r(h, t)` is never a body of
-    :math:`r`, nor part of a parallel one. What else counts is a choice, whose
-    defaults agree with AMIE: see the last four but two arguments.
+    Repeated triples count once. :math:`r(h, t)` is never a body of :math:`r`,
+    nor one of the steps of a parallel body. What else counts is up to
+    :obj:`equal_ends`, :obj:`equal_middle`, :obj:`self_loops` and
+    :obj:`head_in_body`, whose defaults agree with AMIE. The rule set keeps
+    them, so that its bodies are evaluated as they were mined.
 
     Args:
         data (HeteroData or Data): The knowledge base, or what :meth:`as_kb`
@@ -88,23 +90,24 @@ def mine_rules(
             (default: :obj:`0.0`)
         min_pca_confidence (float, optional): The least PCA confidence.
             (default: :obj:`0.0`)
-        max_rules_per_relation (int, optional): Keeps so many rules of each
-            relation, those with the largest support. (default: :obj:`None`)
-        parallel (bool, optional): Whether to look for parallel bodies, too.
+        max_rules_per_relation (int, optional): The largest number of rules of
+            each relation; those with the largest support are kept.
+            (default: :obj:`None`, all)
+        parallel (bool, optional): Whether to mine parallel bodies, too.
             (default: :obj:`False`)
-        skyline (bool, optional): Whether a parallel rule must have more PCA
-            confidence than each of the two one-hop rules that it joins, as
-            AMIE asks for. (default: :obj:`False`)
+        skyline (bool, optional): Whether a parallel rule must have a larger
+            PCA confidence than each of the two one-hop rules that it joins, as
+            AMIE requires. (default: :obj:`False`)
         confidences (bool, optional): Whether to measure body sizes. If set to
             :obj:`False`, confidences are unknown. (default: :obj:`True`)
-        equal_ends (bool, optional): Whether pairs with :math:`h = t` count.
+        equal_ends (bool, optional): See :class:`Semantics`.
             (default: :obj:`True`)
-        equal_middle (bool, optional): Whether a middle may be :math:`h` or
-            :math:`t`. (default: :obj:`True`)
-        self_loops (bool, optional): Whether facts :math:`a(x, x)` count in a
-            body. (default: :obj:`True`)
-        head_in_body (bool, optional): Whether :math:`r` may stand in a body of
-            :math:`r`. (default: :obj:`True`)
+        equal_middle (bool, optional): See :class:`Semantics`.
+            (default: :obj:`True`)
+        self_loops (bool, optional): See :class:`Semantics`.
+            (default: :obj:`True`)
+        head_in_body (bool, optional): See :class:`Semantics`.
+            (default: :obj:`True`)
         num_threads (int, optional): The number of threads.
             (default: :obj:`None`, all cores)
         progress (bool, optional): Whether to show a progress bar.
@@ -122,7 +125,7 @@ def mine_rules(
         if not 0 <= least <= 1:
             raise ValueError(f"'{name}' must lie in 0 to 1 (got {least})")
     data = as_kb(data)
-    relations = [relation for _, relation, _ in data.edge_types]
+    relations = relation_names(data)
     head, rel, tail = (index.numpy() for index in flat_triples(data))
     num_entities, num_relations = data["entity"].num_nodes, len(relations)
     everything = build_adjacency(head, rel, tail, num_entities, num_relations)
@@ -134,7 +137,7 @@ def mine_rules(
     miner = _Miner(
         everything,
         adjacency,
-        Choices(equal_ends, equal_middle, head_in_body),
+        Semantics(equal_ends, equal_middle, self_loops, head_in_body),
         max_hops,
         parallel,
         min_head_coverage,
@@ -143,7 +146,7 @@ def mine_rules(
     sizes = np.bincount(rel, minlength=num_relations)
     rules = miner.mine(relations, sizes, num_threads, progress)
     if confidences:
-        rules = measure_bodies(rules, adjacency, everything, miner.choices, num_threads)
+        rules = measure_bodies(rules, adjacency, everything, num_threads)
     if skyline:
         rules = _above_parents(rules)
     return rules.filter(
@@ -169,7 +172,7 @@ class _Miner:
 
     everything: Adjacency
     adjacency: Adjacency  # what bodies may use
-    choices: Choices
+    semantics: Semantics
     max_hops: int
     parallel: bool
     min_head_coverage: float
@@ -205,6 +208,7 @@ class _Miner:
             np.repeat(np.array([part.head_size for part in parts], np.int64), counts),
             unknown,
             unknown,
+            self.semantics,
         )
 
     def _mine_relation(self, relation: int, scratch: Scratch) -> _Part:
@@ -216,11 +220,11 @@ class _Miner:
             2 * relation,
         )
         facts = Facts(relation, *order_facts(head, tail, self.adjacency.pair_ptr))
-        least = self._least_support(len(head))
+        least, choices = self._least_support(len(head)), self.semantics.choices
         codes, sides, supports = [], [], []
         for chunk in self._chunks():
             direct, support = direct_supports(
-                facts, self.adjacency, chunk, self.choices, least, scratch
+                facts, self.adjacency, chunk, choices, least, scratch
             )
             pairs = self._split_keys(direct, chunk)
             is_single = pairs[:, 0] == pairs[:, 1]
@@ -232,7 +236,7 @@ class _Miner:
             if self.max_hops < 2:
                 continue
             paths, support = path_supports(
-                facts, self.adjacency, chunk, self.choices, least, scratch
+                facts, self.adjacency, chunk, choices, least, scratch
             )
             codes.append(self._split_keys(paths, chunk))
             sides.append(np.zeros(len(paths), bool))
@@ -268,7 +272,7 @@ class _Miner:
 
 
 def _above_parents(rules: RuleSet) -> RuleSet:
-    """Drops parallel rules that say no more than one of their two halves."""
+    """Drops parallel rules that are no surer than one of the rules they join."""
     confidence = rules.pca_confidence
     single = {
         (head, codes[0]): confidence[i]

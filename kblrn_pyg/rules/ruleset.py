@@ -1,7 +1,7 @@
 """Rules as columns, grouped by the relation that they predict."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,12 +13,13 @@ from torch_geometric.data import HeteroData
 from kblrn_pyg.data import DataError, Names
 from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.data.store import load_tensors, save_tensors
+from kblrn_pyg.rules.semantics import AMIE, Semantics
 
 Ids = NDArray[np.int64]
 
 UNKNOWN = -1
 
-_MEASURES = ("support", "head_size", "body_size", "pca_body_size")
+MEASURES = ("support", "head_size", "body_size", "pca_body_size")
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +44,8 @@ class RuleSet:
         pca_body_size (numpy.ndarray): Those of them that the partial
             completeness assumption counts: their head (or their tail, if the
             relation has fewer heads than tails) has a fact of the relation.
+        semantics (Semantics, optional): When the bodies hold.
+            (default: that of AMIE)
     """
 
     relations: list[str]
@@ -53,6 +56,7 @@ class RuleSet:
     head_size: Ids
     body_size: Ids
     pca_body_size: Ids
+    semantics: Semantics = AMIE
 
     @classmethod
     def build(
@@ -61,6 +65,7 @@ class RuleSet:
         head: Iterable[int],
         steps: Iterable[Sequence[int]],
         parallel: Iterable[bool] | None = None,
+        semantics: Semantics = AMIE,
         **measures: Iterable[int],
     ) -> "RuleSet":
         r"""Builds a rule set from rules in any order; repeated ones count once.
@@ -72,6 +77,8 @@ class RuleSet:
                 head itself.
             parallel (iterable, optional): Whether the steps are parallel; such
                 a body has two of them. (default: :obj:`None`, none)
+            semantics (Semantics, optional): When the bodies hold.
+                (default: that of AMIE)
             **measures (iterable, optional): The columns :obj:`support`,
                 :obj:`head_size`, :obj:`body_size` and :obj:`pca_body_size`.
 
@@ -85,14 +92,14 @@ class RuleSet:
         side_by_side = np.zeros(len(heads), bool)
         if parallel is not None:
             side_by_side = np.array(list(parallel), bool)
-        unknown = sorted(set(measures) - set(_MEASURES))
+        unknown = sorted(set(measures) - set(MEASURES))
         if unknown:
-            raise ValueError(f"'measures' must be among {_MEASURES} (got {unknown})")
+            raise ValueError(f"'measures' must be among {MEASURES} (got {unknown})")
         columns = {
             name: np.array(list(measures[name]), np.int64)
             if name in measures
             else np.full(len(heads), UNKNOWN, np.int64)
-            for name in _MEASURES
+            for name in MEASURES
         }
         sizes = {"steps": len(bodies), "parallel": len(side_by_side)}
         for name, size in (sizes | {n: len(c) for n, c in columns.items()}).items():
@@ -107,7 +114,14 @@ class RuleSet:
         for row, body, is_parallel in zip(table, bodies, side_by_side):
             # The two steps of a parallel body have no order.
             row[: len(body)] = sorted(body) if is_parallel else body
-        rules = cls(list(relations), heads, table, side_by_side, **columns)
+        rules = cls(
+            list(relations),
+            heads,
+            table,
+            side_by_side,
+            **columns,
+            semantics=semantics,
+        )
         return rules._distinct()
 
     def __post_init__(self) -> None:
@@ -117,6 +131,11 @@ class RuleSet:
             raise ValueError("'head' must hold ids of 'relations'")
         if len(self.steps) and self.steps.max() >= 2 * len(self.relations):
             raise ValueError("'steps' must hold codes of 'relations'")
+        if (
+            not self.semantics.head_in_body
+            and (self.steps >> 1 == self.head[:, None]).any()
+        ):
+            raise ValueError("'steps' must not hold 'head' if 'head_in_body' is False")
 
     def __len__(self) -> int:
         return len(self.head)
@@ -139,28 +158,29 @@ class RuleSet:
 
     @property
     def head_coverage(self) -> NDArray[np.float64]:
-        """The part of the facts of the head for which the body holds."""
+        """The fraction of the facts of the head for which the body holds."""
         return _ratio(self.support, self.head_size)
 
     @property
     def confidence(self) -> NDArray[np.float64]:
-        """The part of the body's pairs that are facts of the head."""
+        """The fraction of the body's pairs that are facts of the head."""
         return _ratio(self.support, self.body_size)
 
     @property
     def pca_confidence(self) -> NDArray[np.float64]:
-        """The same, counting only pairs that may be known to be wrong."""
+        """The same, of the pairs that the partial completeness assumption counts."""
         return _ratio(self.support, self.pca_body_size)
 
     def of(self, relation: int) -> slice:
-        """Returns where the rules of a relation stand."""
+        """Returns the positions of the rules of a relation."""
         return slice(int(self.ptr[relation]), int(self.ptr[relation + 1]))
 
     def select(self, index: Any) -> "RuleSet":
-        r"""Returns some of the rules.
+        r"""Returns some of the rules, grouped by relation.
 
         Args:
-            index: A boolean mask, or positions; they need not be ordered.
+            index: A boolean mask, or positions in any order; within a
+                relation, their order is kept.
         """
         columns = {name: getattr(self, name)[index] for name in _COLUMNS}
         return replace(self, **columns)._ordered()
@@ -185,11 +205,11 @@ class RuleSet:
                 (default: :obj:`0.0`)
             min_pca_confidence (float, optional): The least PCA confidence.
                 (default: :obj:`0.0`)
-            max_rules_per_relation (int, optional): Keeps so many rules of each
-                relation, those with the largest support.
-                (default: :obj:`None`)
-            relations (iterable, optional): Keeps the rules of these relations,
-                given by name or by id. (default: :obj:`None`, all)
+            max_rules_per_relation (int, optional): The largest number of rules
+                of each relation; those with the largest support are kept.
+                (default: :obj:`None`, all)
+            relations (iterable, optional): The relations whose rules are kept,
+                by name or by id. (default: :obj:`None`, all)
         """
         keep = np.ones(len(self), bool)
         for values, least in (
@@ -211,7 +231,12 @@ class RuleSet:
         return best.select(rank < max_rules_per_relation)
 
     def sort(self, key: str) -> "RuleSet":
-        r"""Orders the rules of each relation, the largest first.
+        r"""Sorts the rules within each relation, the largest first.
+
+        Rules stay grouped by the relation that they predict, in the order of
+        :obj:`relations`, so that the first rule is the best one of the first
+        relation that has rules, and not the best of all. For an order over
+        all relations, sort a measure: :obj:`np.argsort(-rules.support)`.
 
         Args:
             key (str): A measure: :obj:`"support"`, :obj:`"head_coverage"`,
@@ -226,10 +251,15 @@ class RuleSet:
         r"""Joins two rule sets; of a rule that is in both, the first stays.
 
         Args:
-            other (RuleSet): Rules over the same relations.
+            other (RuleSet): Rules over the same relations, with the same
+                semantics.
         """
-        if self.relations != other.relations:
-            raise DataError("rule sets over different relations cannot be merged")
+        self.check_relations(other.relations, "rules to merge")
+        differ = self.semantics.differences(other.semantics)
+        if differ:
+            raise DataError(
+                f"rules that differ in {', '.join(differ)} cannot be merged"
+            )
         width = max(self.max_hops, other.max_hops)
         columns: dict[str, Any] = {
             name: np.concatenate([getattr(self, name), getattr(other, name)])
@@ -242,6 +272,22 @@ class RuleSet:
         ]
         return replace(self, steps=np.concatenate(steps), **columns)._distinct()
 
+    def check_relations(self, relations: Sequence[str], whose: str = "data") -> None:
+        r"""Refuses relations other than those of the rules.
+
+        Args:
+            relations (sequence): The names of all relations.
+            whose (str, optional): What has them. (default: :obj:`"data"`)
+        """
+        if self.relations == list(relations):
+            return
+        ours = _listed(set(self.relations) - set(relations))
+        theirs = _listed(set(relations) - set(self.relations))
+        raise DataError(
+            f"the rules are over other relations than the {whose}, or in another "
+            f"order (only the rules have {ours}, only the {whose} {theirs})"
+        )
+
     def bodies(self) -> list[tuple[bool, tuple[int, ...]]]:
         """Returns each body as whether it is parallel, and its codes."""
         return [
@@ -250,15 +296,17 @@ class RuleSet:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the columns as tensors, fit to be kept in a HeteroData."""
+        """Returns tensors and plain values that a HeteroData can hold."""
         columns = {name: torch.from_numpy(getattr(self, name)) for name in _COLUMNS}
-        return {"relations": list(self.relations), **columns}
+        semantics = asdict(self.semantics)
+        return {"relations": list(self.relations), "semantics": semantics, **columns}
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "RuleSet":
         """Reverses :meth:`to_dict`."""
         columns = {name: content[name].numpy() for name in _COLUMNS}
-        return cls(content["relations"], **columns)
+        semantics = Semantics(**content["semantics"])
+        return cls(content["relations"], **columns, semantics=semantics)
 
     @classmethod
     def of_data(cls, data: HeteroData) -> "RuleSet":
@@ -268,16 +316,16 @@ class RuleSet:
             data (HeteroData): The knowledge base.
         """
         if "rules" not in data:
-            raise DataError("the knowledge base has no rules, expected 'MineRules'")
+            raise DataError("the knowledge base has no rules, use 'MineRules' first")
         return cls.from_dict(data.rules)
 
     def save(self, path: PathLike) -> None:
-        r"""Saves the rules; the file appears whole or not at all.
+        r"""Saves the rules; the file is written whole or not at all.
 
         Args:
             path (str): The file.
         """
-        save_tensors(self.to_dict(), path)
+        save_tensors(self.to_dict(), path, "rules")
 
     @classmethod
     def load(cls, path: PathLike) -> "RuleSet":
@@ -286,11 +334,7 @@ class RuleSet:
         Args:
             path (str): The file.
         """
-        content = load_tensors(path)
-        expected = {"relations", *_COLUMNS}
-        if not isinstance(content, dict) or not expected <= set(content):
-            raise DataError("no rules that 'save' wrote", path)
-        return cls.from_dict(content)
+        return cls.from_dict(load_tensors(path, "rules"))
 
     def __str__(self) -> str:
         from kblrn_pyg.rules.text import rule_text
@@ -315,7 +359,22 @@ class RuleSet:
         return self.select(np.sort(first))
 
 
-_COLUMNS = [field.name for field in fields(RuleSet) if field.name != "relations"]
+_COLUMNS = [
+    field.name
+    for field in fields(RuleSet)
+    if field.name not in ("relations", "semantics")
+]
+
+
+def relation_names(data: HeteroData) -> list[str]:
+    """Returns the names of all relations of a knowledge base."""
+    return [relation for _, relation, _ in data.edge_types]
+
+
+def _listed(names: set[str], limit: int = 5) -> str:
+    """Returns at most a few names."""
+    listed = [repr(name) for name in sorted(names)[:limit]]
+    return ", ".join([*listed, "..."] if len(names) > limit else listed) or "none"
 
 
 def _check_body(relation: int, body: list[int], is_parallel: bool) -> None:
@@ -324,7 +383,7 @@ def _check_body(relation: int, body: list[int], is_parallel: bool) -> None:
     if is_parallel and (len(body) != 2 or body[0] == body[1]):
         raise ValueError(f"a parallel body must have two different steps (got {body})")
     if 2 * relation in body and (is_parallel or len(body) == 1):
-        raise ValueError(f"a body must not hold its own head (got {body})")
+        raise ValueError(f"a body must not contain its own head (got {body})")
 
 
 def _ratio(part: Ids, whole: Ids) -> NDArray[np.float64]:

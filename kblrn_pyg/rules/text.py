@@ -12,7 +12,7 @@ def atoms(rules: RuleSet, i: int) -> list[tuple[int, str, str]]:
 
     Args:
         rules (RuleSet): The rules.
-        i (int): Which of them.
+        i (int): The position of the rule.
     """
     codes = [code for code in rules.steps[i].tolist() if code >= 0]
     if rules.parallel[i]:
@@ -36,7 +36,7 @@ def rule_text(rules: RuleSet, i: int) -> str:
 
     Args:
         rules (RuleSet): The rules.
-        i (int): Which of them.
+        i (int): The position of the rule.
 
     Example:
         >>> rules = RuleSet.build(

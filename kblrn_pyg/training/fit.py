@@ -4,26 +4,23 @@ import hashlib
 import logging
 import math
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data, HeteroData
 from tqdm import tqdm
 
 from kblrn_pyg.data import DataError, flat_triples
-from kblrn_pyg.data.kb import FlatTriples
-from kblrn_pyg.evaluation import evaluate, kb_for
+from kblrn_pyg.evaluation import device_of, evaluate, kb_for
+from kblrn_pyg.nn.model_file import versions
 from kblrn_pyg.training.checkpoint import (
     Checkpoint,
-    Weights,
     load_checkpoint,
     save_checkpoint,
-    versions,
 )
-from kblrn_pyg.training.plan import Plan
 from kblrn_pyg.training.position import Position
 from kblrn_pyg.training.process import (
     Interrupted,
@@ -38,12 +35,19 @@ from kblrn_pyg.training.process import (
     set_threads,
 )
 from kblrn_pyg.training.run import Run
-from kblrn_pyg.training.stopping import EarlyStopping
+from kblrn_pyg.training.settings import FitSettings
 from kblrn_pyg.training.trainable import Trainable
+from kblrn_pyg.training.validation import (
+    Best,
+    Graph,
+    ValidationSet,
+    known_splits,
+    validation_sets,
+)
 
 logger = logging.getLogger(__name__)
 
-# Sets the order of the triples apart from what else is random: negatives, dropout.
+# Keeps the order of the triples independent of negatives and dropout.
 _SHUFFLING = 1
 
 
@@ -52,37 +56,62 @@ class FitResult:
     r"""How a training went.
 
     Args:
-        best_epoch (int, optional): The epoch of the best validation, whose
-            weights the model has now; :obj:`None` without validation.
-        best_mrr (float, optional): The mean reciprocal rank of it.
+        best (dict): The best validation on each validation set, by name; empty
+            without validation. The model has the weights of the first one.
         epochs_done (int): The number of epochs.
         history (list): The lines of the log.
-        stopped_early (bool): Whether the stopping rule ended the training.
+        stopped_early (bool): Whether early stopping ended the training.
     """
 
-    best_epoch: int | None
-    best_mrr: float | None
+    best: dict[str, Best]
     epochs_done: int
     history: list[dict[str, Any]]
     stopped_early: bool
 
+    @property
+    def best_epoch(self) -> int | None:
+        """The epoch of the best validation on the first validation set."""
+        return next((best.epoch for best in self.best.values()), None)
+
+    @property
+    def best_mrr(self) -> float | None:
+        """The mean reciprocal rank of the best validation on the first set."""
+        return next((best.mrr for best in self.best.values()), None)
+
+
+@dataclass(frozen=True)
+class Progress:
+    r"""What callbacks of :meth:`fit` get.
+
+    Args:
+        model (KBLRN): The model, in evaluation mode.
+        epoch (int): The epoch, from 1.
+        line (dict): The line of the log. What a callback adds to it is logged
+            and saved, too.
+        run (Run, optional): The folder of the run.
+    """
+
+    model: Trainable
+    epoch: int
+    line: dict[str, Any]
+    run: Run | None
+
+
+Callback = Callable[[Progress], object]
+
 
 def fit(
     model: Trainable,
-    train: HeteroData | Data,
-    val: HeteroData | Data | None = None,
-    filter_with: Sequence[HeteroData | Data] = (),
-    epochs: int = 100,
-    batch_size: int = 512,
-    lr: float = 0.001,
-    lr_decay: float = 1.0,
-    feature_lr: float | None = None,
-    validate_every: int = 5,
-    patience: int = 0,
-    seed: int = 0,
+    train: Graph,
+    val: Graph | Mapping[str, Graph] | None = None,
+    filter_with: Sequence[Graph] | Mapping[str, Sequence[Graph]] = (),
+    *,
     run: Run | None = None,
     resume: bool = True,
     progress: bool = False,
+    callbacks: Iterable[Callback] = (),
+    settings: FitSettings | None = None,
+    **changes: Any,
 ) -> FitResult:
     r"""Learns the weights of a model with Adam.
 
@@ -94,38 +123,21 @@ def fit(
     Ctrl-C asks to stop, which takes effect after the batch. A training that was
     stopped, or killed at any moment, and is started again with the same
     arguments thus ends with the very same weights as if nothing had happened,
-    given the same number of threads. The random numbers of the caller stay as
-    they were.
+    given the same number of threads. The random numbers of the caller are left
+    as they were, and the model is in evaluation mode at the end.
 
     Args:
         model (KBLRN): The model.
         train (HeteroData or Data): The knowledge base, whose known triples
-            (:obj:`edge_index`) are learnt.
-        val (HeteroData or Data, optional): The split to validate on. At the end the
-            model has the weights of the best validation.
+            (:obj:`edge_index`) are learned.
+        val (HeteroData or Data or dict, optional): The split to validate on, or
+            several splits by name. Each of them has its own early stopping and
+            best weights; training ends when all have stopped. At the end the
+            model has the best weights of the first one.
             (default: :obj:`None`, do not validate)
-        filter_with (sequence, optional): Further splits whose answers do not
-            count as wrong in validation. (default: :obj:`()`)
-        epochs (int, optional): The number of epochs. A finished run continues
-            when it is started again with more of them. (default: :obj:`100`)
-        batch_size (int, optional): The number of triples in a batch, or of
-            distinct queries if the loss is over all entities.
-            (default: :obj:`512`)
-        lr (float, optional): The learning rate. (default: :obj:`0.001`)
-        lr_decay (float, optional): What it is multiplied with after each epoch.
-            (default: :obj:`1.0`)
-        feature_lr (float, optional): The learning rate of the weights of
-            relational and numerical features. Those of rare relations have few
-            chances to learn, and their rules need large weights.
-            (default: :obj:`None`, that of everything)
-        validate_every (int, optional): The number of epochs between two
-            validations; the last epoch is validated in any case.
-            (default: :obj:`5`)
-        patience (int, optional): How many validations in a row may bring no
-            better mean reciprocal rank; see :class:`EarlyStopping`.
-            (default: :obj:`0`)
-        seed (int, optional): The seed of shuffling, negatives and dropout. The
-            initial weights are those that the model has. (default: :obj:`0`)
+        filter_with (sequence or dict, optional): Further splits whose answers
+            do not count as wrong in validation, or such splits by the name of
+            the validation set. (default: :obj:`()`)
         run (Run, optional): The folder to save to.
             (default: :obj:`None`, save nothing)
         resume (bool, optional): Whether to continue from the checkpoint of the
@@ -133,25 +145,51 @@ def fit(
             (default: :obj:`True`)
         progress (bool, optional): Whether to show a progress bar.
             (default: :obj:`False`)
+        callbacks (iterable, optional): Functions to call with a
+            :class:`Progress` after each validation. (default: :obj:`()`)
+        settings (FitSettings, optional): The settings.
+            (default: :obj:`None`, those of the paper)
+        **changes (optional): Fields of :class:`FitSettings` that differ from
+            :obj:`settings`, such as :obj:`epochs`, :obj:`batch_size`,
+            :obj:`lr`, :obj:`validate_every`, :obj:`patience` or :obj:`seed`.
+            A finished run continues when it is started again with more epochs.
+
+    Example:
+        >>> from kblrn_pyg import KBLRN
+        >>> from kblrn_pyg.datasets import Families
+        >>> model = KBLRN.from_data(Families()[0], "n")
+        >>> fit(model, Families()[0], epochs=1, lr=0.02).epochs_done
+        1
     """
-    plan = Plan(
-        epochs, batch_size, lr, lr_decay, feature_lr, validate_every, patience, seed
-    )
+    settings = _changed(settings or FitSettings(), changes)
     keep_freed_memory()
-    training = _Training(model, train, val, filter_with, plan, run)
+    sets = validation_sets(model, val, filter_with, settings.patience)
+    training = _Training(model, train, sets, settings, run)
     with own_random_numbers(), InterruptGuard(enabled=run is not None) as guard:
         try:
             training.begin(resume)
-            training.learn(guard, progress)
+            training.learn(guard, tuple(callbacks), progress)
         except KeyboardInterrupt:
             if run is None:
                 raise
             logger.info("interrupted, call 'fit' again to continue %s", run.path)
             raise Interrupted(f"interrupted, {run.path} can be continued") from None
         finally:
+            model.train(False)
             if run is not None:
                 run.close()
     return training.result()
+
+
+def _changed(settings: FitSettings, changes: Mapping[str, Any]) -> FitSettings:
+    names = [field.name for field in fields(settings)]
+    for name in changes:
+        if name not in names:
+            raise TypeError(
+                f"fit() got an unexpected keyword argument {name!r}, expected one of "
+                f"{', '.join(names)}"
+            )
+    return replace(settings, **changes)
 
 
 class _Training:
@@ -160,55 +198,64 @@ class _Training:
     def __init__(
         self,
         model: Trainable,
-        train: HeteroData | Data,
-        val: HeteroData | Data | None,
-        filter_with: Sequence[HeteroData | Data],
-        plan: Plan,
+        train: Graph,
+        sets: Sequence[ValidationSet],
+        settings: FitSettings,
         run: Run | None,
     ) -> None:
-        train = kb_for(model, train, "train")
-        self.val = None if val is None else kb_for(model, val, "val")
-        self.model, self.filter_with, self.plan = model, filter_with, plan
+        self.model, self.sets, self.settings = model, sets, settings
         self.process = Process.from_environment()
         self.run = run if self.process.is_main else None
-        triples = _some_triples("train", train, "edge_index")
-        asked: tuple[Tensor, ...] = ()
-        if self.val is not None:
-            asked = _some_triples("val", self.val, "edge_label_index")
+        triples = flat_triples(kb_for(model, train, "train"), "edge_index")
+        if triples[0].numel() == 0:
+            raise ValueError("'train' must have at least one triple (got none)")
+        asked = [column for one in sets for column in one.asked]
         # What must be the same to continue bit for bit; more epochs are fine.
-        self.settings = {
+        self.shaped_by = {
             **model.config,
-            **asdict(plan),
+            **asdict(settings),
+            "validation_sets": [one.name for one in sets],
             "triples": _digest(*triples, *asked),
         }
-        del self.settings["epochs"]
+        del self.shaped_by["epochs"]
         self.fingerprint = model.fingerprint()
-
-        parameters = list(model.parameters())
-        self.shuffling = torch.Generator()
-        # The exact loss scores every candidate of a query: once, if it can.
-        by_query = {"by_query": True} if getattr(model, "is_exact", False) else {}
-        self.loader = model.loader(
-            *(index.to(parameters[0].device) for index in triples),
-            batch_size=plan.batch_size,
-            shuffle=True,
-            generator=self.shuffling,
-            **by_query,
-        )
-        # Fused, because it is seven times faster on a CPU.
-        groups = plan.parameter_groups(model)
-        self.rates = [group["lr"] for group in groups]
-        self.optimizer = torch.optim.Adam(groups, fused=True)
+        self.loader, self.shuffling = self._loader(triples)
+        self.optimizer = self._optimizer()
+        self.rates = [group["lr"] for group in self.optimizer.param_groups]
 
         self.position = Position()
-        self.stopping = EarlyStopping(plan.patience)
         self.history: list[dict[str, Any]] = []
-        self.best: Weights | None = None
         self.rng: dict[str, Any] | None = None  # of the checkpoint
+
+    def _loader(self, triples: Iterable[Tensor]) -> tuple[Any, torch.Generator]:
+        device, shuffling = device_of(self.model), torch.Generator()
+        # The exact loss scores every candidate of a query: once, if it can.
+        exact = getattr(self.model, "is_exact", False)
+        loader = self.model.loader(
+            *(index.to(device) for index in triples),
+            batch_size=self.settings.batch_size,
+            shuffle=True,
+            generator=shuffling,
+            **({"by_query": True} if exact else {}),
+        )
+        return loader, shuffling
+
+    def _optimizer(self) -> torch.optim.Optimizer:
+        if self.settings.feature_lr is not None and not self.model.feature_parameters():
+            warnings.warn(
+                "'feature_lr' has no effect, the model has no feature weights",
+                stacklevel=4,
+            )
+        # Fused, because it is seven times faster on a CPU.
+        return torch.optim.Adam(self.settings.parameter_groups(self.model), fused=True)
+
+    @property
+    def stopped(self) -> bool:
+        return bool(self.sets) and all(one.stopping.stopped for one in self.sets)
 
     @property
     def finished(self) -> bool:
-        return self.stopping.stopped or self.position.epoch >= self.plan.epochs
+        return self.stopped or self.position.epoch >= self.settings.epochs
 
     def begin(self, resume: bool) -> None:
         if self.run is None:
@@ -216,12 +263,24 @@ class _Training:
         continues = resume and self.run.checkpoint_path.exists()
         if continues:
             self._load()
-        self.run.start_log(self.history)
-        if not continues:
-            self._save()  # there is a model, even if nothing is to be learned
+        with self.run.started(self.history):
+            self._write_settings(self.run)
+            if not continues:  # there is a model, even if nothing is to be learned
+                self._save()
+            if not (continues and self.run.model_path.exists()):
+                self._save_model()
 
-    def learn(self, guard: InterruptGuard, progress: bool) -> None:
-        epochs, num_batches = self.plan.epochs, len(self.loader)
+    def _write_settings(self, run: Run) -> None:
+        if run.settings is not None:
+            run.write_settings(run.settings)
+        elif not run.settings_path.exists():
+            model, training = dict(self.model.config), asdict(self.settings)
+            run.write_settings({"model": model, "training": training})
+
+    def learn(
+        self, guard: InterruptGuard, callbacks: Sequence[Callback], progress: bool
+    ) -> None:
+        epochs, num_batches = self.settings.epochs, len(self.loader)
         bar = tqdm(
             total=epochs * num_batches,
             initial=self.position.epoch * num_batches + self.position.batch,
@@ -232,20 +291,20 @@ class _Training:
             while not self.finished:
                 bar.set_description(f"epoch {self.position.epoch + 1}/{epochs}")
                 self._train_epoch(guard, bar)
-                self._end_epoch(guard)
+                self._end_epoch(guard, callbacks)
                 self._stop_if_asked(guard)
-        if self.best is not None:
-            self.model.load_state_dict(self.best)
+        if self.sets and (best := self.sets[0].weights) is not None:
+            self.model.load_state_dict(best)
+        self._save_model()
 
     def result(self) -> FitResult:
-        best, stopped = self.stopping.best_epoch, self.stopping.stopped
-        mrr, done = self.stopping.best_value, self.position.epoch
-        return FitResult(best, mrr, done, self.history, stopped)
+        best = {one.name: one.best for one in self.sets if one.best is not None}
+        return FitResult(best, self.position.epoch, self.history, self.stopped)
 
     def _train_epoch(self, guard: InterruptGuard, bar: Any) -> None:
         self.model.train()
         for group, rate in zip(self.optimizer.param_groups, self.rates):
-            group["lr"] = rate * self.plan.lr_decay**self.position.epoch
+            group["lr"] = rate * self.settings.lr_decay**self.position.epoch
         start = time.perf_counter()
         for batch in self._remaining_batches():
             loss, size = self._step(*batch), batch[0].numel()
@@ -258,7 +317,7 @@ class _Training:
 
     def _remaining_batches(self) -> Iterator[tuple[Any, ...]]:
         """The batches of the epoch, but for those that a checkpoint has done."""
-        numbers = (self.plan.seed, self.position.epoch, self.process.rank)
+        numbers = (self.settings.seed, self.position.epoch, self.process.rank)
         seed_all(*numbers)
         self.shuffling.manual_seed(derive_seed(*numbers, _SHUFFLING))
         done = self.position.batch
@@ -279,47 +338,63 @@ class _Training:
             raise DataError(
                 f"the loss became {value} in epoch {self.position.epoch + 1}, batch "
                 f"{self.position.batch + 1}, expected a number: try a smaller 'lr' "
-                f"(got {self.plan.lr})"
+                f"(got {self.settings.lr})"
             )
         loss.backward()
         self.optimizer.step()
         return value
 
-    def _end_epoch(self, guard: InterruptGuard) -> None:
+    def _end_epoch(self, guard: InterruptGuard, callbacks: Sequence[Callback]) -> None:
         epoch, line = self.position.epoch + 1, None
-        if self.plan.validates(epoch):
+        if self.settings.validates(epoch):
             line = self.position.log_line()
-            if self.val is not None:
-                line["val"] = self._validate(epoch, self.val, guard)
+            line |= self._validate(epoch, guard)
             self.history.append(line)
+            self.model.train(False)
+            for callback in callbacks:
+                callback(Progress(self.model, epoch, line, self.run))
         self.position = self.position.after_epoch()
         self._save()
         # After the checkpoint, so that the log never knows more than it.
         if line is not None and self.run is not None:
             self.run.log(line)
 
-    def _validate(
-        self, epoch: int, val: HeteroData, guard: InterruptGuard
-    ) -> dict[str, Any]:
+    def _validate(self, epoch: int, guard: InterruptGuard) -> dict[str, Any]:
+        """Validates on all sets that have not stopped yet."""
+        sets = [one for one in self.sets if not one.stopping.stopped]
+        if not sets:
+            return {}
         # Validation may take longer than the epoch. It can be left at any time,
         # because it is done again when the training continues.
         self._save()
         with guard.at_once():
-            metrics = evaluate(self.model, val, self.filter_with).metrics()
+            found = [
+                evaluate(self.model, one.data, one.filter_with).metrics()
+                for one in sets
+            ]
         # What a longer training would not have looked at must not end it.
-        counts = self.plan.is_scheduled(epoch)
-        if self.stopping.update(epoch, metrics.mrr, counts):
+        counts = self.settings.is_scheduled(epoch)
+        improved = [
+            one
+            for one, metrics in zip(sets, found)
+            if one.stopping.update(epoch, metrics.mrr, counts)
+        ]
+        if improved:
             state = self.model.state_dict()
-            self.best = {name: value.clone() for name, value in state.items()}
-        return metrics.to_dict()
+            weights = {name: value.clone() for name, value in state.items()}
+        for one in improved:
+            one.weights = weights
+        if self.sets[0] in improved:
+            self._save_model()
+        return {one.name: metrics.to_dict() for one, metrics in zip(sets, found)}
 
     def _figures(self) -> dict[str, str]:
         figures = {
             "loss": f"{self.position.mean_loss:.4f}",
             "triples/s": f"{self.position.triples_per_second:,.0f}",
         }
-        if self.history and "val" in self.history[-1]:
-            figures["MRR"] = f"{self.history[-1]['val']['mrr']:.4f}"
+        if self.history and self.sets and self.sets[0].name in self.history[-1]:
+            figures["MRR"] = f"{self.history[-1][self.sets[0].name]['mrr']:.4f}"
         return figures
 
     def _stop_if_asked(self, guard: InterruptGuard) -> None:
@@ -335,19 +410,26 @@ class _Training:
             optimizer=self.optimizer.state_dict(),
             rng=get_rng_states(),
             position=asdict(self.position),
-            stopping=self.stopping.state_dict(),
+            stopping={one.name: one.stopping.state_dict() for one in self.sets},
             history=self.history,
-            best=self.best,
-            settings=self.settings,
+            best={one.name: one.weights for one in self.sets if one.weights},
+            settings=self.shaped_by,
             fingerprint=self.fingerprint,
             num_threads=set_threads(None),
         )
         save_checkpoint(self.run.checkpoint_path, checkpoint)
 
+    def _save_model(self) -> None:
+        """Saves a model file, if the model has a knowledge base to save with it."""
+        save = getattr(self.model, "save", None)
+        has_kb = getattr(self.model, "kb", None) is not None
+        if self.run is not None and save is not None and has_kb:
+            save(self.run.model_path, known=known_splits(self.model, self.sets))
+
     def _load(self) -> None:
         assert self.run is not None
         path = self.run.checkpoint_path
-        checkpoint = load_checkpoint(path, self.fingerprint, self.settings)
+        checkpoint = load_checkpoint(path, self.fingerprint, self.shaped_by)
         now = {"threads": set_threads(None), **versions()}
         then = {"threads": checkpoint.num_threads, **checkpoint.versions}
         changed = [f"{key} {then[key]}" for key in now if now[key] != then[key]]
@@ -356,16 +438,10 @@ class _Training:
         self.model.load_state_dict(checkpoint.model)
         self.optimizer.load_state_dict(checkpoint.optimizer)
         self.position = Position(**checkpoint.position)
-        self.stopping.load_state_dict(checkpoint.stopping)
-        self.history, self.best = checkpoint.history, checkpoint.best
-        self.rng = checkpoint.rng
-
-
-def _some_triples(name: str, data: HeteroData, key: str) -> FlatTriples:
-    triples = flat_triples(data, key)
-    if triples[0].numel() == 0:
-        raise ValueError(f"'{name}' must have at least one triple (got none)")
-    return triples
+        for one in self.sets:
+            one.stopping.load_state_dict(checkpoint.stopping[one.name])
+            one.weights = checkpoint.best.get(one.name)
+        self.history, self.rng = checkpoint.history, checkpoint.rng
 
 
 def _digest(*columns: Tensor) -> str:

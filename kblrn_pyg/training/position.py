@@ -11,9 +11,9 @@ class Position:
     Args:
         epoch (int, optional): The number of complete epochs.
             (default: :obj:`0`)
-        batch (int, optional): The number of batches of the running epoch that
-            are done. (default: :obj:`0`)
-        loss (float, optional): The sum of their losses, over triples.
+        batch (int, optional): The number of complete batches of the current
+            epoch. (default: :obj:`0`)
+        loss (float, optional): The sum of the losses of their triples.
             (default: :obj:`0.0`)
         triples (int, optional): The number of their triples.
             (default: :obj:`0`)
@@ -31,12 +31,12 @@ class Position:
 
     @property
     def mean_loss(self) -> float:
-        """The mean loss of a triple in the running epoch."""
+        """The mean loss of a triple in the current epoch."""
         return self.loss / self.triples
 
     @property
     def triples_per_second(self) -> float:
-        """The speed of the running epoch."""
+        """The speed of the current epoch."""
         return self.triples / max(self.seconds, 1e-9)
 
     def after_batch(self, loss: float, triples: int, seconds: float) -> "Position":
@@ -61,7 +61,7 @@ class Position:
         return Position(epoch=self.epoch + 1, seconds_before=seconds)
 
     def log_line(self) -> dict[str, Any]:
-        """Returns what there is to say at the end of the running epoch."""
+        """Returns the figures to log at the end of the current epoch."""
         return {
             "epoch": self.epoch + 1,
             "loss": self.mean_loss,

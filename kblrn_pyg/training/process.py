@@ -1,7 +1,7 @@
-"""All that training knows about the process it runs in.
+"""What training knows about the process it runs in.
 
-Ranks, threads, random numbers and signals are dealt with here and nowhere else,
-so that training over several processes needs changes in this file alone.
+Ranks, threads, random numbers and signals are handled here and nowhere else, so
+that training over several processes needs changes in this file only.
 """
 
 import ctypes
@@ -25,16 +25,17 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 
 
 class Interrupted(KeyboardInterrupt):
-    """Raised when Ctrl-C ended the training, after everything was saved."""
+    """Raised when Ctrl-C ended the training, after the state was saved."""
 
 
 @dataclass(frozen=True)
 class Process:
-    r"""The place of this process among those that train together.
+    r"""The rank of this process among those that train together.
 
     Args:
-        rank (int, optional): Its number, from 0. (default: :obj:`0`)
-        world_size (int, optional): How many there are. (default: :obj:`1`)
+        rank (int, optional): Its rank, from 0. (default: :obj:`0`)
+        world_size (int, optional): The number of processes.
+            (default: :obj:`1`)
     """
 
     rank: int = 0
@@ -42,7 +43,7 @@ class Process:
 
     @classmethod
     def from_environment(cls) -> "Process":
-        """Reads what :obj:`torchrun` tells, for now only that we are alone."""
+        """Reads what :obj:`torchrun` sets; several processes are refused."""
         process = cls(
             int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
         )
@@ -55,15 +56,15 @@ class Process:
 
     @property
     def is_main(self) -> bool:
-        """Whether this process is the one that saves, logs and shows."""
+        """Whether this process is the one that saves, logs and shows progress."""
         return self.rank == 0
 
 
 def keep_freed_memory() -> None:
-    """Keeps up to half a gigabyte of freed memory for the next step of training.
+    """Keeps up to half a gigabyte of freed memory for the next training step.
 
-    The allocator of Linux gives large arrays back at once, and the next step gets
-    them anew, page by page, which is about a tenth of the time of training.
+    By default, glibc returns large arrays to the system at once, and the next step
+    has to fault them in page by page, which takes about a tenth of the time.
     """
     mallopt = (
         getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
@@ -74,14 +75,12 @@ def keep_freed_memory() -> None:
 
 
 def set_threads(num_threads: int | None) -> int:
-    r"""Sets how many threads torch and the kernels may use.
+    r"""Sets how many threads torch and the kernels use, and returns how many.
 
-    Returns how many torch uses.
-
-    Sums depend on the number of threads in the last bits, hence so do weights.
+    The last bits of sums, and hence of weights, depend on the number of threads.
 
     Args:
-        num_threads (int, optional): How many.
+        num_threads (int, optional): The number of threads.
             (default: :obj:`None`, leave it as it is)
     """
     if num_threads is not None:
@@ -91,18 +90,18 @@ def set_threads(num_threads: int | None) -> int:
 
 
 def derive_seed(*numbers: int) -> int:
-    r"""Mixes numbers into a seed; close numbers give unrelated seeds.
+    r"""Mixes numbers into a seed; similar numbers give unrelated seeds.
 
     Args:
         numbers (int): For example a seed, an epoch and a rank, none negative.
     """
-    # Their count goes first, as trailing zeros would make no difference.
+    # Their count comes first, because trailing zeros would make no difference.
     sequence = np.random.SeedSequence((len(numbers), *numbers))
     return int(sequence.generate_state(1, np.uint64)[0])
 
 
 def seed_all(*numbers: int) -> None:
-    r"""Seeds the random numbers of torch, NumPy and Python.
+    r"""Seeds the random number generators of torch, NumPy and Python.
 
     Args:
         numbers (int): What :meth:`derive_seed` takes.
@@ -114,7 +113,7 @@ def seed_all(*numbers: int) -> None:
 
 
 def get_rng_states() -> dict[str, Any]:
-    """Returns the states of all random numbers as tensors and plain values."""
+    """Returns the states of all generators as tensors and plain values."""
     name, key, position, has_gauss, gauss = np.random.get_state(legacy=True)
     version, internal, next_gauss = random.getstate()
     cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
@@ -135,7 +134,7 @@ def get_rng_states() -> dict[str, Any]:
 
 
 def set_rng_states(states: dict[str, Any]) -> None:
-    r"""Continues all random numbers from where they were.
+    r"""Restores the states of all random number generators.
 
     Args:
         states (dict): What :meth:`get_rng_states` returned.
@@ -152,7 +151,7 @@ def set_rng_states(states: dict[str, Any]) -> None:
 
 @contextmanager
 def own_random_numbers() -> Iterator[None]:
-    """Leaves the random numbers of the caller as they were."""
+    """Restores the caller's random number generators at the end."""
     states = get_rng_states()
     try:
         yield
@@ -161,13 +160,14 @@ def own_random_numbers() -> Iterator[None]:
 
 
 class InterruptGuard:
-    r"""Turns the first Ctrl-C into a wish, to be granted when it is safe.
+    r"""Defers the first Ctrl-C until it is safe to stop.
 
-    A second one raises :class:`KeyboardInterrupt` at once.
+    The first one only sets :obj:`requested`; a second one raises
+    :class:`KeyboardInterrupt` at once.
 
     Args:
-        enabled (bool, optional): If set to :obj:`False`, Ctrl-C does what it
-            always does. (default: :obj:`True`)
+        enabled (bool, optional): If set to :obj:`False`, Ctrl-C is handled as
+            usual. (default: :obj:`True`)
     """
 
     def __init__(self, enabled: bool = True) -> None:
@@ -177,8 +177,8 @@ class InterruptGuard:
         self._previous: Any = None
 
     def __enter__(self) -> "InterruptGuard":
-        # Only the main thread may set handlers; a process in the background of
-        # a shell ignores Ctrl-C, and is right to do so.
+        # Only the main thread may set handlers; a background process of a shell
+        # ignores Ctrl-C, and that must stay so.
         in_main_thread = threading.current_thread() is threading.main_thread()
         ignored = signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, None)
         self.enabled = self.enabled and in_main_thread and not ignored
@@ -192,7 +192,7 @@ class InterruptGuard:
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """Marks work that may be left at any point, also by an earlier wish."""
+        """Marks work that may be interrupted at any point."""
         self._at_once = True
         try:
             if self.requested:

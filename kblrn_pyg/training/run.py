@@ -2,40 +2,58 @@
 
 import json
 import logging
-from collections.abc import Iterable, Mapping
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from kblrn_pyg.data.errors import DataError
 from kblrn_pyg.data.rows import PathLike
-from kblrn_pyg.training.checkpoint import Weights, load_checkpoint, write_whole
+from kblrn_pyg.data.whole import write_text
+from kblrn_pyg.training.checkpoint import Weights, load_checkpoint
 
 logger = logging.getLogger(__name__)
 
 
 class Run:
-    r"""A folder that holds all there is to know about a training.
+    r"""A folder that holds everything about a training.
 
-    * :obj:`settings.json`: what was asked for;
+    * :obj:`settings.json`: the settings of the model and of the training;
     * :obj:`log.jsonl`: a line of JSON for each validation;
     * :obj:`checkpoint.pt`: the state to continue from, and the best weights;
-    * :obj:`tensorboard/`: the log once more, if wanted.
+    * :obj:`model.pt`: the model, usable without the data set;
+    * :obj:`tensorboard/`: the log for TensorBoard, if asked for.
 
     Args:
-        path (str): The folder, made when something is written to it.
+        path (str): The folder, created when something is written to it.
         tensorboard (bool, optional): Whether to write for TensorBoard, too,
             which has to be installed. (default: :obj:`False`)
+        settings (dict, optional): What :meth:`fit` writes to
+            :obj:`settings.json`. (default: :obj:`None`, its own settings and
+            those of the model, unless the file exists)
     """
 
-    def __init__(self, path: PathLike, tensorboard: bool = False) -> None:
+    def __init__(
+        self,
+        path: PathLike,
+        tensorboard: bool = False,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
         self.path = Path(path)
         self.tensorboard = tensorboard
+        self.settings = settings
         self._writer: Any = None
 
     @property
     def checkpoint_path(self) -> Path:
         """The file of the checkpoint."""
         return self.path / "checkpoint.pt"
+
+    @property
+    def model_path(self) -> Path:
+        """The file of the model."""
+        return self.path / "model.pt"
 
     @property
     def log_path(self) -> Path:
@@ -48,15 +66,14 @@ class Run:
         return self.path / "settings.json"
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> Path:
-        r"""Writes a file of JSON, whole or not at all.
+        r"""Writes a JSON file, whole or not at all.
 
         Args:
             name (str): The name of the file.
             content (dict): What to write.
         """
-        self.make_folder()
         text = json.dumps(dict(content), indent=2, ensure_ascii=False)
-        write_whole(self.path / name, f"{text}\n".encode())
+        write_text(self.path / name, f"{text}\n")
         return self.path / name
 
     def write_settings(self, settings: Mapping[str, Any]) -> None:
@@ -72,25 +89,45 @@ class Run:
         try:
             settings = json.loads(self.settings_path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise DataError("no such file, no run", self.settings_path) from None
+            raise DataError("no such file, not a run", self.settings_path) from None
         except ValueError as error:
-            raise DataError(f"is no JSON ({error})", self.settings_path) from None
+            raise DataError(f"is not JSON ({error})", self.settings_path) from None
         if not isinstance(settings, dict):
             raise DataError("must hold a JSON object", self.settings_path)
         return settings
+
+    @contextmanager
+    def started(self, lines: Iterable[Mapping[str, Any]] = ()) -> Iterator[None]:
+        r"""Starts the log; a new folder is removed if the start fails.
+
+        Args:
+            lines (iterable, optional): See :meth:`start_log`.
+                (default: :obj:`()`)
+        """
+        is_new = not self.path.exists()
+        try:
+            self.start_log(lines)
+            yield
+        except BaseException:
+            if is_new:
+                self.close()
+                shutil.rmtree(self.path, ignore_errors=True)
+            raise
 
     def start_log(self, lines: Iterable[Mapping[str, Any]] = ()) -> None:
         r"""Makes the log hold these lines and no others.
 
         A run that is continued starts with the lines of its checkpoint. What a
-        killed process wrote after it, perhaps half a line, is gone.
+        killed process wrote after it, perhaps half a line, is dropped, and so
+        are the files that it had not finished.
 
         Args:
             lines (iterable, optional): The lines. (default: :obj:`()`)
         """
-        self.make_folder()
+        for unfinished in self.path.glob(f".*.{'[0-9a-f]' * 8}"):
+            unfinished.unlink(missing_ok=True)
         lines = list(lines)
-        write_whole(self.log_path, "".join(map(_json_line, lines)).encode())
+        write_text(self.log_path, "".join(map(_json_line, lines)))
         if self.tensorboard:
             last = max((int(line["epoch"]) for line in lines), default=0)
             self._writer = _summary_writer(self.path / "tensorboard", last + 1)
@@ -113,21 +150,22 @@ class Run:
         text = self.log_path.read_text(encoding="utf-8")
         return [json.loads(line) for line in text.splitlines()]
 
-    def best_weights(self, fingerprint: str | None = None) -> Weights:
-        r"""Loads the weights of the best validation, or the last ones.
+    def best_weights(
+        self, fingerprint: str | None = None, validation_set: str | None = None
+    ) -> Weights:
+        r"""Loads the weights of the best validation, or else the last ones.
 
         Args:
             fingerprint (str, optional): The fingerprint that the model must
                 have. (default: :obj:`None`, any)
+            validation_set (str, optional): The validation set.
+                (default: :obj:`None`, the first one)
         """
-        return load_checkpoint(self.checkpoint_path, fingerprint).best_or_last
-
-    def make_folder(self) -> None:
-        """Makes the folder unless there is one."""
-        self.path.mkdir(parents=True, exist_ok=True)
+        checkpoint = load_checkpoint(self.checkpoint_path, fingerprint)
+        return checkpoint.best_or_last(validation_set)
 
     def close(self) -> None:
-        """Ends what TensorBoard reads."""
+        """Closes the log of TensorBoard."""
         if self._writer is not None:
             self._writer.close()
             self._writer = None

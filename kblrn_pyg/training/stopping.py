@@ -7,16 +7,16 @@ from typing import Any
 
 @dataclass
 class EarlyStopping:
-    r"""Remembers the best validation and tells when to stop.
+    r"""Remembers the best validation and decides when to stop.
 
-    Learning stops as soon as :obj:`patience + 1` validations in a row brought
-    no new best. With a patience of zero this is the rule of the `"KBLRN"
+    Training stops after :obj:`patience + 1` validations in a row without a new
+    best. With a patience of zero this is the rule of the `"KBLRN"
     <https://arxiv.org/abs/1709.04676>`_ paper, which stops at the first
     validation that is not better than the one before.
 
     Args:
-        patience (int, optional): How many validations in a row may bring no
-            new best. (default: :obj:`0`)
+        patience (int, optional): The number of validations in a row that may
+            bring no new best. (default: :obj:`0`)
 
     Example:
         >>> stopping = EarlyStopping(patience=0)
@@ -37,7 +37,7 @@ class EarlyStopping:
 
     @property
     def stopped(self) -> bool:
-        """Whether learning is to stop."""
+        """Whether training should stop."""
         return self.num_without_best > self.patience
 
     def update(self, epoch: int, value: float, counts: bool = True) -> bool:
@@ -45,9 +45,9 @@ class EarlyStopping:
 
         Args:
             epoch (int): The epoch after which it was measured, from 1.
-            value (float): What it gave, the larger the better.
-            counts (bool, optional): If set to :obj:`False`, no new best brings
-                the end no nearer. (default: :obj:`True`)
+            value (float): Its result, the larger the better.
+            counts (bool, optional): If set to :obj:`False`, a validation
+                without a new best does not count. (default: :obj:`True`)
         """
         if math.isnan(value):
             raise ValueError("'value' must be a number (got nan)")
@@ -59,11 +59,11 @@ class EarlyStopping:
         return False
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns what to save."""
+        """Returns the state to save."""
         return asdict(self)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        r"""Continues from what :meth:`state_dict` returned.
+        r"""Restores what :meth:`state_dict` returned.
 
         Args:
             state (dict): The state; the patience stays as it is.

@@ -5,14 +5,14 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-from kblrn_pyg.evaluation import Scorer
+from kblrn_pyg.evaluation import ScoringModel
 
 
-class Trainable(Scorer, Protocol):
+class Trainable(ScoringModel, Protocol):
     r"""What :meth:`fit` needs of a model.
 
-    Its random numbers must be those of torch, NumPy or Python that everyone
-    shares, or else it cannot be continued bit for bit.
+    It must draw from the global random number generators of torch, NumPy or
+    Python only, or else its training cannot be continued bit for bit.
     """
 
     @property

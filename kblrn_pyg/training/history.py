@@ -1,23 +1,25 @@
-"""The logs of runs, before they are drawn."""
+"""The logs of runs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from kblrn_pyg.data import DataError
+from kblrn_pyg.data.errors import DataError
 from kblrn_pyg.data.rows import PathLike
-from kblrn_pyg.training import Run
+from kblrn_pyg.training.run import Run
 
 
 @dataclass(frozen=True)
 class History:
-    r"""How a training went.
+    r"""Loss and validation of a run by epoch.
 
     Args:
         name (str): The name of the run.
         loss (dict): The mean loss of each epoch that was logged.
         mrr (dict): The mean reciprocal rank after each epoch that was
-            validated.
+            validated, on the first validation set, whose best weights are
+            kept.
     """
 
     name: str
@@ -26,7 +28,7 @@ class History:
 
     @property
     def best_epoch(self) -> int | None:
-        """The epoch of the best validation, the first of equal ones."""
+        """The epoch of the best validation, the first one of a tie."""
         return max(self.mrr, key=self.mrr.__getitem__, default=None)
 
 
@@ -43,19 +45,24 @@ def read_histories(paths: Sequence[PathLike]) -> list[History]:
 def _read(folder: Path, name: str) -> History:
     run = Run(folder)
     if not run.log_path.exists():
-        raise DataError("no such file, no run", run.log_path)
+        raise DataError("no such file, not a run", run.log_path)
     try:
         lines = run.read_log()
         loss = {int(line["epoch"]): float(line["loss"]) for line in lines}
-        validated = [line for line in lines if "val" in line]
-        mrr = {int(line["epoch"]): float(line["val"]["mrr"]) for line in validated}
+        validated = [line for line in lines if _sets(line)]
+        mrr = {int(line["epoch"]): float(_sets(line)[0]["mrr"]) for line in validated}
         return History(name, loss, mrr)
     except (ValueError, KeyError, TypeError):
-        raise DataError("is no log of a training", run.log_path) from None
+        raise DataError("is not the log of a run", run.log_path) from None
+
+
+def _sets(line: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The metrics of each validation set in a line of the log."""
+    return [value for value in line.values() if isinstance(value, Mapping)]
 
 
 def _names(folders: list[Path]) -> list[str]:
-    """The shortest ends of the folders' paths that differ."""
+    """The shortest endings of the folders' paths that are unique."""
     most = max((len(folder.parts) for folder in folders), default=1)
     for number in range(1, most + 1):
         names = ["/".join(folder.parts[-number:]) for folder in folders]

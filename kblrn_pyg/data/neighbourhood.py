@@ -1,4 +1,4 @@
-"""Which entities, facts and numbers stand for the surroundings of an entity."""
+"""The neighbourhood of an entity, small enough to be drawn."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -8,7 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from torch_geometric.data import HeteroData
 
-from kblrn_pyg.data import DataError, Vocabulary, flat_triples, numerical_features
+from kblrn_pyg.data.errors import DataError
+from kblrn_pyg.data.kb import flat_triples
+from kblrn_pyg.data.names import Vocabulary
+from kblrn_pyg.data.numerical import numerical_features
 
 Ids = NDArray[np.int64]
 
@@ -34,17 +37,17 @@ class Link:
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    r"""A part of a knowledge base that is small enough to be drawn.
+    r"""The entities, facts and numbers around an entity.
 
     Args:
         rings (list): The entities by their distance, which begin with the
             entity in the middle.
-        links (list): What holds between two of them.
-        numbers (dict): The most telling numbers of each entity as (attribute,
+        links (list): The relations between two of them.
+        numbers (dict): The most informative numbers of each entity as (attribute,
             value).
-        num_around (int): How many entities there are in reach, drawn or not.
-        num_links_left_out (int): How many links between two of the entities
-            were left out.
+        num_around (int): The number of entities within reach, drawn or not.
+        num_links_left_out (int): The number of links between two of the entities
+            that are left out.
     """
 
     rings: list[list[int]]
@@ -66,10 +69,10 @@ def neighbourhood(
     max_nodes: int = 12,
     max_numbers: int = 2,
 ) -> Neighbourhood:
-    r"""Chooses what to draw of the surroundings of an entity.
+    r"""Chooses what to draw around an entity.
 
-    Every relation that leaves or reaches an entity has its turn before one of
-    them gives a second neighbour; relations with numerical features come
+    Every relation from or to an entity gives one neighbour before any of
+    them gives a second one; relations with numerical features come
     first. Of the neighbours by one relation, those with numbers come first,
     then those with more facts.
 
@@ -77,9 +80,9 @@ def neighbourhood(
         data (HeteroData): The knowledge base.
         entity (str): The entity in the middle, by name.
         hops (int, optional): The largest distance to it. (default: :obj:`1`)
-        max_nodes (int, optional): How many other entities are drawn.
+        max_nodes (int, optional): At most how many others to draw.
             (default: :obj:`12`)
-        max_numbers (int, optional): How many numbers of an entity are drawn.
+        max_numbers (int, optional): At most how many numbers of each entity.
             (default: :obj:`2`)
     """
     for name, given in (("hops", hops), ("max_nodes", max_nodes)):
@@ -92,8 +95,8 @@ def neighbourhood(
         raise DataError(f"entity {entity!r} has no known facts to draw")
     rings, drawn = [[middle]], {middle: -1}  # with the one that each came from
     for hop in range(hops):
-        room = max_nodes - (len(drawn) - 1)
-        share = -(-room // (hops - hop))  # rounded up
+        num_left = max_nodes - (len(drawn) - 1)
+        share = -(-num_left // (hops - hop))  # rounded up
         ring = chooser.next_ring(rings[-1], around == hop + 1, share)
         if not ring:
             break
@@ -105,7 +108,7 @@ def neighbourhood(
 
 
 class _Chooser:
-    """A knowledge base, and what counts as telling in it."""
+    """A knowledge base, and what matters most in it."""
 
     def __init__(self, data: HeteroData) -> None:
         triples = flat_triples(data)
@@ -168,7 +171,7 @@ class _Chooser:
         return is_plain, has_none, int(self.degree[entity]), relation
 
     def links(self, drawn: Mapping[int, int]) -> tuple[list[Link], int]:
-        """What holds between two entities; of what is no way inwards, a part."""
+        """The relations between two entities; of links within a ring, only some."""
         is_drawn = np.zeros(len(self.degree), bool)
         is_drawn[list(drawn)] = True
         facts: dict[tuple[int, int], set[int]] = defaultdict(set)
@@ -197,7 +200,7 @@ class _Chooser:
         return links
 
     def _link(self, head: int, tail: int, relations: set[int], both: bool) -> Link:
-        # The most telling name comes first.
+        # The most informative name comes first.
         order = sorted(relations, key=lambda r: (not self.attributes_of[r], r))
         return Link(head, tail, tuple(order), both, bool(self.attributes_of[order[0]]))
 

@@ -7,6 +7,7 @@ from torch.nn import Embedding
 from torch_geometric.nn.kge import KGEModel
 
 from kblrn_pyg.nn.products import ProductByType
+from kblrn_pyg.nn.scorers.distmult import DistMultScorer
 
 
 class RESCAL(KGEModel):
@@ -84,3 +85,17 @@ class RESCAL(KGEModel):
         return F.margin_ranking_loss(
             score, other, target=torch.ones_like(score), margin=self.margin
         )
+
+
+class RESCALScorer(DistMultScorer):
+    r"""Scores as :class:`RESCAL` does.
+
+    Args:
+        kge (RESCAL): The model.
+    """
+
+    def tail_query(self, head: Tensor, rel_type: Tensor) -> Tensor:
+        return self.kge.product(head, rel_type)
+
+    def head_query(self, rel_type: Tensor, tail: Tensor) -> Tensor:
+        return self.kge.product(tail, rel_type, transposed=True)

@@ -1,23 +1,30 @@
-"""How fast and how long to learn."""
+"""What can be set of a training, declared once."""
 
 from dataclasses import dataclass
 from typing import Any
 
+from kblrn_pyg.settings import setting
 from kblrn_pyg.training.trainable import Trainable
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The numbers that :meth:`fit` takes, which says what they mean."""
+class FitSettings:
+    """The settings of :meth:`fit`, with the defaults of the paper."""
 
-    epochs: int
-    batch_size: int
-    lr: float
-    lr_decay: float
-    feature_lr: float | None
-    validate_every: int
-    patience: int
-    seed: int
+    epochs: int = setting(100, "the maximum number of epochs")
+    batch_size: int = setting(
+        512, "the number of triples in a batch, or of queries if negatives are all"
+    )
+    lr: float = setting(0.001, "the learning rate")
+    lr_decay: float = setting(1.0, "the factor of the learning rate after each epoch")
+    feature_lr: float | None = setting(
+        None, "the learning rate of all experts but the latent one, if it differs"
+    )
+    validate_every: int = setting(5, "the number of epochs between validations")
+    patience: int = setting(
+        0, "the number of validations in a row that may bring no better MRR"
+    )
+    seed: int = setting(0, "the seed of all random numbers")
 
     def __post_init__(self) -> None:
         for name in ("epochs", "patience", "seed"):

@@ -1,4 +1,4 @@
-"""The rules of a relation that weigh most."""
+"""The rules of a relation with the largest weights."""
 
 from dataclasses import dataclass, replace
 
@@ -8,10 +8,11 @@ from torch_geometric.data import HeteroData
 from torch_geometric.data.storage import EdgeStorage
 
 from kblrn_pyg.data import DataError, Vocabulary
-from kblrn_pyg.nn import KBLRN
+from kblrn_pyg.nn import KBLRN, RelationalExpert
 from kblrn_pyg.rules import PathFeatures, RuleSet, body_text
 from kblrn_pyg.rules.measure import measure_bodies
 from kblrn_pyg.rules.ruleset import Ids
+from kblrn_pyg.table import format_table
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class WeightedRules:
     Args:
         rules (RuleSet): The rules, with all measures.
         weight (numpy.ndarray): The weight of each.
-        num_rules (int): How many rules the relation has.
+        num_rules (int): The number of rules that the relation has.
     """
 
     rules: RuleSet
@@ -30,7 +31,6 @@ class WeightedRules:
 
     def to_text(self) -> str:
         """Returns the rules as a table."""
-        header = ("weight", "coverage", "PCA conf.", "support", "body")
         rules = self.rules
         rows = [
             (
@@ -42,12 +42,8 @@ class WeightedRules:
             )
             for i, weight in enumerate(self.weight)
         ]
-        widths = [max(map(len, column)) for column in zip(header, *rows)]
-        lines = [
-            "  ".join([*map(str.rjust, row[:-1], widths), row[-1]])
-            for row in (header, *rows)
-        ]
-        return "\n".join(lines)
+        header = ("weight", "coverage", "PCA conf.", "support", "body")
+        return format_table(header, rows)
 
 
 def heaviest_rules(
@@ -55,25 +51,30 @@ def heaviest_rules(
 ) -> WeightedRules:
     r"""Returns the rules of a relation with the largest weights of either sign.
 
-    Measures that mining left out are taken now.
+    Measures that mining left out are computed now.
 
     Args:
-        model (KBLRN): The model.
+        model (KBLRN): The model; the first of its experts that weighs rules is
+            asked.
         data (HeteroData): The knowledge base.
         relation (str): The relation, by name.
-        number (int, optional): How many rules. (default: :obj:`15`)
+        number (int, optional): The number of rules at most.
+            (default: :obj:`15`)
     """
-    if model.relational is None:
+    experts = (e for e in model.experts.values() if isinstance(e, RelationalExpert))
+    expert = next(experts, None)
+    if expert is None:
         raise DataError(
-            f"the model has no relational expert, its experts are {model.experts!r}"
+            "the model has no relational expert, its experts are "
+            f"{', '.join(model.experts)}"
         )
     names = Vocabulary.of(data).relations
     r = names.resolve(relation)
-    features = model.relational.features
+    features = expert.features
     place = features.rules.of(r)
     if place.start == place.stop:
         raise DataError(f"the model has no rules for the relation {names[r]!r}")
-    weight = model.relational.weight.detach().cpu().double().numpy()[place]
+    weight = expert.weight.detach().cpu().double().numpy()[place]
     heaviest = np.argsort(-np.abs(weight), kind="stable")[:number]
     order = heaviest[np.argsort(-weight[heaviest], kind="stable")]
     chosen = place.start + order
@@ -82,7 +83,7 @@ def heaviest_rules(
         rules = _count_support(rules, chosen, features, data[data.edge_types[r]])
     if (rules.pca_body_size < 0).any():
         facts = features.adjacency
-        rules = measure_bodies(rules, facts, facts, features.choices)
+        rules = measure_bodies(rules, facts, facts)
     return WeightedRules(rules, weight[order], len(weight))
 
 

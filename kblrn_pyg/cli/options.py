@@ -1,0 +1,120 @@
+"""Options that commands share: those of settings, and the run."""
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import Field, fields
+from types import NoneType
+from typing import Any, TypeVar, get_args, get_origin
+
+from kblrn_pyg.data import DataError
+from kblrn_pyg.settings import default_of
+
+Settings = TypeVar("Settings")
+
+
+def add_settings(parser: argparse.ArgumentParser, cls: type) -> None:
+    r"""Adds an option for each field of a dataclass of settings.
+
+    Options that are not given are absent, which '--resume' has to know.
+
+    Args:
+        parser (argparse.ArgumentParser): The parser.
+        cls (type): The dataclass.
+    """
+    for field in fields(cls):
+        kwargs: dict[str, Any] = {"help": _help(field), "default": argparse.SUPPRESS}
+        kind = _kind(field)
+        if kind is bool:
+            kwargs["action"] = "store_true"
+        elif field.metadata["choices"]:
+            kwargs["choices"] = field.metadata["choices"]
+        else:
+            kwargs["type"] = _parser(field)
+            kwargs["metavar"] = _metavar(field)
+        parser.add_argument(option_name(field.name), **kwargs)
+
+
+def settings_from(
+    values: argparse.Namespace | Mapping[str, Any], cls: type[Settings]
+) -> Settings:
+    r"""Makes settings of options, or of what a file has stored.
+
+    Args:
+        values (argparse.Namespace or dict): The options, which may be of
+            several classes, or the values of this class alone.
+        cls (type): The dataclass.
+    """
+    names = {field.name for field in fields(cls)}  # type: ignore[arg-type]
+    if isinstance(values, argparse.Namespace):
+        values = {name: value for name, value in vars(values).items() if name in names}
+    if unknown := sorted(set(values) - names):
+        raise DataError(f"unknown settings: {', '.join(unknown)}")
+    return cls(**values)
+
+
+def add_run(parser: argparse.ArgumentParser, needs_splits: bool = False) -> None:
+    r"""Adds the run that a command is about.
+
+    Args:
+        parser (argparse.ArgumentParser): The parser.
+        needs_splits (bool, optional): Whether the command needs the data set
+            that the run was trained on. (default: :obj:`False`)
+    """
+    parser.add_argument("run", help="the folder that 'kblrn train' or 'fit' wrote")
+    if needs_splits:
+        parser.add_argument(
+            "--dataset",
+            metavar="NAME|DIR",
+            help="the data set of the run (default: the one that it was trained on)",
+        )
+
+
+def shows_progress() -> bool:
+    """Whether standard error is a terminal, which can show a progress bar."""
+    return sys.stderr.isatty()
+
+
+def option_name(name: str) -> str:
+    """Returns the option of a setting."""
+    return f"--{name.replace('_', '-')}"
+
+
+def _kind(field: "Field[Any]") -> Any:
+    """The type of a setting; that of None is left out."""
+    kinds = [one for one in get_args(field.type) if one is not NoneType]
+    if get_origin(field.type) is list or not kinds:
+        return field.type
+    return kinds[0]
+
+
+def _parser(field: "Field[Any]") -> Callable[[str], Any]:
+    kind, none = _kind(field), field.metadata["none"]
+
+    def parse(text: str) -> Any:
+        if none and text == none:
+            return None
+        if get_origin(kind) is list:
+            return [part.strip() for part in text.lower().split(",")]
+        return kind(text)
+
+    parse.__name__ = getattr(kind, "__name__", "list")  # which errors name
+    return parse
+
+
+def _metavar(field: "Field[Any]") -> str:
+    if get_origin(_kind(field)) is list:
+        return "NAME[,NAME]"
+    metavar = {int: "N", float: "X"}.get(_kind(field), "TEXT")
+    return f"{metavar}|{none}" if (none := field.metadata["none"]) else metavar
+
+
+def _help(field: "Field[Any]") -> str:
+    text, default = field.metadata["help"], default_of(field)
+    if isinstance(default, list):
+        default = ",".join(default)
+    elif default is None:
+        default = field.metadata["none"]
+    if default is not False and default != "":
+        text = f"{text} (default: {default})"
+    return text.replace("%", "%%")

@@ -1,0 +1,104 @@
+"""Queries: an entity and a relation are given, the other entity is asked for."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+# The side that a query asks for. In arrays, its place here stands for it.
+SIDES = ("head", "tail")
+
+
+@dataclass(frozen=True)
+class Queries:
+    r"""Queries :math:`(h, r, ?)` or :math:`(?, r, t)`, all of one kind.
+
+    Args:
+        entity (torch.Tensor): The entity that each query gives.
+        rel_type (torch.Tensor): The relation of each query.
+        side (str): The side that is asked for, :obj:`"head"` or
+            :obj:`"tail"`.
+    """
+
+    entity: Tensor
+    rel_type: Tensor
+    side: str
+
+    def __post_init__(self) -> None:
+        check_side(self.side)
+
+    @classmethod
+    def of_triples(
+        cls, head_index: Tensor, rel_type: Tensor, tail_index: Tensor, side: str
+    ) -> "Queries":
+        r"""Returns the queries of one side that triples answer.
+
+        Args:
+            head_index (torch.Tensor): The head indices.
+            rel_type (torch.Tensor): The relation types.
+            tail_index (torch.Tensor): The tail indices.
+            side (str): The side that is asked for.
+        """
+        return cls(tail_index if side == "head" else head_index, rel_type, side)
+
+    def __len__(self) -> int:
+        return self.entity.numel()
+
+    def __getitem__(self, index: Any) -> "Queries":
+        return Queries(self.entity[index], self.rel_type[index], self.side)
+
+    def to(self, device: torch.device | str) -> "Queries":
+        """Returns the queries on a device."""
+        return Queries(self.entity.to(device), self.rel_type.to(device), self.side)
+
+    def triples(self, answer: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        r"""Returns the triples that answers make of the queries.
+
+        Args:
+            answer (torch.Tensor): An answer to each query, or a row of them.
+
+        Returns:
+            :obj:`(head_index, rel_type, tail_index)`, each shaped as
+            :obj:`answer`.
+        """
+        entity, rel_type = self.entity, self.rel_type
+        if answer.dim() > 1:
+            entity, rel_type = entity[:, None], rel_type[:, None]
+        entity, rel_type = entity.expand_as(answer), rel_type.expand_as(answer)
+        if self.side == "head":
+            return answer, rel_type, entity
+        return entity, rel_type, answer
+
+    def distinct(self, num_nodes: int) -> tuple["Queries", Tensor]:
+        r"""Returns the distinct queries, by relation, and the place of each.
+
+        Args:
+            num_nodes (int): The number of entities.
+        """
+        key = self.rel_type * num_nodes + self.entity
+        key, row = torch.unique(key, return_inverse=True)
+        rel_type = torch.div(key, num_nodes, rounding_mode="floor")
+        return Queries(key - rel_type * num_nodes, rel_type, self.side), row
+
+    def text(self, i: int, relations: list[str]) -> str:
+        r"""Returns a query as people write it.
+
+        Args:
+            i (int): Which query.
+            relations (list): The names of all relations.
+        """
+        entity, relation = int(self.entity[i]), relations[int(self.rel_type[i])]
+        if self.side == "head":
+            return f"(?, {relation}, {entity})"
+        return f"({entity}, {relation}, ?)"
+
+
+def check_side(side: str) -> None:
+    r"""Refuses what is not a side.
+
+    Args:
+        side (str): The side.
+    """
+    if side not in SIDES:
+        raise ValueError(f"'side' must be 'head' or 'tail' (got {side!r})")

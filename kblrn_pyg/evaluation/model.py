@@ -1,0 +1,143 @@
+"""What evaluation needs from a model, and the scores that it gives."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Data, HeteroData
+
+from kblrn_pyg.data import as_kb
+from kblrn_pyg.data.queries import Queries
+from kblrn_pyg.data.same import how_different
+
+
+class ScoringModel(Protocol):
+    r"""What evaluation needs from a model: the scores of all tails and all heads.
+
+    On a CPU several threads ask for scores at once. If the model has a context
+    manager :obj:`encoded()`, it is entered before they start.
+    """
+
+    training: bool
+
+    @property
+    def num_nodes(self) -> int:
+        """The number of entities."""
+
+    @property
+    def num_relations(self) -> int:
+        """The number of relations."""
+
+    def score_tails(self, head_index: Tensor, rel_type: Tensor) -> Tensor:
+        """Scores every entity as the tail of each query, ``[B, num_nodes]``."""
+
+    def score_heads(self, rel_type: Tensor, tail_index: Tensor) -> Tensor:
+        """Scores every entity as the head of each query, ``[B, num_nodes]``."""
+
+    def parameters(self) -> Iterator[Any]:
+        """The parameters, whose device is that of the queries."""
+
+    def train(self, mode: bool = True) -> Any:
+        """Switches training mode on or off."""
+
+
+@contextmanager
+def evaluating(model: ScoringModel) -> Iterator[None]:
+    r"""Switches training mode and gradients off, and encodes the model once.
+
+    Args:
+        model (KBLRN): The model.
+    """
+    was_training = model.training
+    model.train(False)
+    try:
+        # Not inference mode: what a model keeps from here must stay usable in
+        # training.
+        with torch.no_grad(), getattr(model, "encoded", nullcontext)():
+            yield
+    finally:
+        model.train(was_training)
+
+
+def device_of(model: ScoringModel) -> torch.device:
+    """Returns the device of the parameters of a model."""
+    parameter = next(iter(model.parameters()), None)
+    return torch.device("cpu") if parameter is None else parameter.device
+
+
+def kb_for(
+    model: ScoringModel, data: HeteroData | Data, name: str = "data"
+) -> HeteroData:
+    r"""Brings data into the form in which a model knows it.
+
+    Data over other entities or relations than those of the model is refused.
+
+    Args:
+        model (KBLRN): The model.
+        data (HeteroData or Data): See :meth:`~kblrn_pyg.data.as_kb`.
+        name (str, optional): What errors call the data.
+            (default: :obj:`"data"`)
+    """
+    kb = as_kb(data, model.num_relations)
+    sizes = (kb["entity"].num_nodes, len(kb.edge_types))
+    if (model.num_nodes, model.num_relations) != sizes:
+        raise ValueError(
+            f"'model' must be over the entities and relations of '{name}', {sizes} "
+            f"(got {(model.num_nodes, model.num_relations)})"
+        )
+    learned_from = getattr(model, "kb", None)
+    found = None if learned_from is None else how_different(learned_from, kb)
+    if found is not None:
+        raise ValueError(
+            f"'{name}' must have the entities and relations of 'model' in the same "
+            f"order (got {found})"
+        )
+    return kb
+
+
+def listed(splits: Iterable[HeteroData | Data], name: str) -> list[HeteroData | Data]:
+    r"""Returns splits as a list, and refuses a single one.
+
+    Args:
+        splits (iterable): The splits.
+        name (str): What errors call them.
+    """
+    if isinstance(splits, HeteroData | Data):
+        raise ValueError(f"'{name}' must be a list of them (got one)")
+    return list(splits)
+
+
+def score_rows(
+    model: ScoringModel, queries: Queries, relations: list[str]
+) -> np.ndarray:
+    r"""Scores all entities as answers to queries, all at once.
+
+    Args:
+        model (KBLRN): The model, in evaluation mode; see :meth:`evaluating`.
+        queries (Queries): The queries.
+        relations (list): The names of all relations, for errors.
+
+    Returns:
+        A row for each query, in single or double precision and without NaN.
+    """
+    asked = queries.to(device_of(model))
+    if queries.side == "head":
+        scores = model.score_heads(asked.rel_type, asked.entity)
+    else:
+        scores = model.score_tails(asked.entity, asked.rel_type)
+    if scores.size() != (len(queries), model.num_nodes):
+        raise ValueError(
+            f"the scores of the model must have the shape "
+            f"{[len(queries), model.num_nodes]} (got {list(scores.size())})"
+        )
+    # The maximum of a row is NaN if any score is, and takes no memory to find.
+    is_nan = scores.amax(dim=1).isnan()
+    if is_nan.any():
+        query = queries.text(int(is_nan.nonzero()[0]), relations)
+        raise ValueError(f"the scores of the model must be numbers (got NaN: {query})")
+    if scores.dtype not in (torch.float32, torch.float64):
+        scores = scores.float()
+    return np.ascontiguousarray(scores.detach().cpu().numpy())

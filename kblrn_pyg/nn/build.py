@@ -1,0 +1,157 @@
+"""From letters and settings to experts."""
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from typing import Any
+
+from torch_geometric.data import HeteroData
+
+from kblrn_pyg.data import numerical_features
+from kblrn_pyg.nn.expert import Expert
+from kblrn_pyg.nn.features import FeatureExpert
+from kblrn_pyg.nn.latent import AnyScorer, LatentExpert, as_list
+from kblrn_pyg.nn.numerical import NumericalExpert
+from kblrn_pyg.nn.relational import RelationalExpert
+from kblrn_pyg.nn.scorers import scorer_name
+from kblrn_pyg.nn.settings import ModelSettings
+from kblrn_pyg.rules import RuleSet, mine_rules
+from kblrn_pyg.settings import changed
+
+# The experts that have a letter, in the order of the paper.
+LETTERS = {
+    LatentExpert.name: "l",
+    RelationalExpert.name: "r",
+    NumericalExpert.name: "n",
+}
+
+# The instances of the paper.
+INSTANCES = ("l", "r", "n", "lr", "ln", "rn", "lrn")
+
+
+def instance_of(names: Iterable[str]) -> str:
+    r"""Returns the letters of experts; those without one are named.
+
+    Args:
+        names (iterable): The names of the experts.
+
+    Example:
+        >>> instance_of(["latent", "numerical", "popularity"])
+        'ln+popularity'
+    """
+    return "".join(LETTERS.get(name, f"+{name}") for name in names)
+
+
+def build_experts(
+    kb: HeteroData,
+    experts: str | Sequence[str | Expert],
+    scorer: AnyScorer | Sequence[AnyScorer],
+    rules: RuleSet | None,
+    given: dict[str, Any],
+) -> tuple[dict[str, Expert], ModelSettings]:
+    r"""Builds the experts of a model, and returns them with their settings.
+
+    Args:
+        kb (HeteroData): The knowledge base.
+        experts (str or sequence): See :meth:`KBLRN.from_data`.
+        scorer: See :class:`LatentExpert`.
+        rules (RuleSet, optional): The rules of the relational expert.
+        given (dict): The other settings that were given.
+    """
+    letters, own = _letters(experts)
+    names = [name for name, letter in LETTERS.items() if letter in letters]
+    own_names = _names(own, names)
+    several = as_list(scorer)
+    settings = ModelSettings(
+        experts=instance_of([*names, *own_names]),
+        scorer=[scorer_name(one) for one in several],
+        **given,
+    )
+    _warn_of_unused(settings, letters, num_experts=len(names) + len(own))
+    if rules is not None and "r" not in letters:
+        warnings.warn("'rules' has no effect without the expert r", stacklevel=4)
+    built: dict[str, Expert] = {}
+    if "l" in letters:
+        built["latent"] = _latent(kb, settings, several, len(names) + len(own))
+    if "r" in letters:
+        rules = mine_rules(kb, confidences=False) if rules is None else rules
+        built["relational"] = RelationalExpert(kb, rules)
+    if "n" in letters:
+        features = numerical_features(kb, settings.threshold)
+        built["numerical"] = NumericalExpert(
+            kb, features, settings.numerical, settings.learn_rbf
+        )
+    _warn_of_silent(built)
+    return built | dict(zip(own_names, own)), settings
+
+
+def _letters(experts: str | Sequence[str | Expert]) -> tuple[str, list[Expert]]:
+    """Tells letters from experts of one's own."""
+    given = [experts] if isinstance(experts, str | Expert) else list(experts)
+    letters = "".join(one for one in given if isinstance(one, str))
+    own = [one for one in given if isinstance(one, Expert)]
+    known = set(LETTERS.values())
+    is_wrong = not set(letters) <= known or len(set(letters)) < len(letters)
+    is_wrong |= any(not isinstance(one, str | Expert) for one in given)
+    if is_wrong or not (letters or own):
+        raise ValueError(
+            f"'experts' must be one of {', '.join(INSTANCES)}, or a sequence of "
+            f"letters and experts (got {experts!r})"
+        )
+    return letters, own
+
+
+def _names(own: list[Expert], taken: list[str]) -> list[str]:
+    """Names experts of one's own; those of one class are numbered."""
+    names = list(taken)
+    for expert in own:
+        same = sum(name.rstrip("0123456789_") == expert.name for name in names)
+        names.append(f"{expert.name}_{same + 1}" if same else expert.name)
+    return names[len(taken) :]
+
+
+def _latent(
+    kb: HeteroData, settings: ModelSettings, scorers: list[Any], num_experts: int
+) -> LatentExpert:
+    return LatentExpert(
+        kb["entity"].num_nodes,
+        len(kb.edge_types),
+        settings.hidden_channels,
+        scorers,
+        settings.reciprocal,
+        settings.dropout,
+        settings.n3,
+        settings.l2,
+        settings.entity_dropout,
+        settings.latent_dropout if num_experts > 1 else 0.0,
+    )
+
+
+def _warn_of_unused(settings: ModelSettings, letters: str, num_experts: int) -> None:
+    """Says which settings have no effect."""
+    experts = {field.name: field.metadata["expert"] for field in fields(settings)}
+    unused = {
+        name: f"without the expert {experts[name]}"
+        for name in changed(settings)
+        if experts[name] and experts[name] not in letters
+    }
+    if settings.latent_dropout and num_experts == 1:
+        unused["latent_dropout"] = "without further experts"
+    if settings.negatives == "shared" and settings.num_negatives is None:
+        unused["negatives"] = "where the loss is over all entities"
+    for name, reason in unused.items():
+        warnings.warn(f"'{name}' has no effect {reason}", stacklevel=5)
+
+
+def _warn_of_silent(experts: dict[str, Expert]) -> None:
+    """Says which experts have nothing to say."""
+    why = {
+        "relational": "there are no rules",
+        "numerical": "no relation has enough triples with numbers on both sides",
+    }
+    for name, expert in experts.items():
+        if isinstance(expert, FeatureExpert) and expert.weight.numel() == 0:
+            warnings.warn(
+                f"the {name} expert adds nothing to any score: {why[name]}",
+                stacklevel=5,
+            )

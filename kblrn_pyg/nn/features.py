@@ -1,0 +1,39 @@
+"""What the experts with one weight for every feature of a relation share."""
+
+import torch
+from torch import Tensor
+from torch.nn import Parameter
+
+from kblrn_pyg.nn.expert import Expert
+
+
+def at_least_single(scores: Tensor) -> Tensor:
+    """Returns scores in a precision that kernels know."""
+    is_short = scores.dtype in (torch.half, torch.bfloat16)
+    return scores.float() if is_short else scores
+
+
+class FeatureExpert(Expert):
+    r"""An expert that adds up the weights of features.
+
+    Args:
+        ptr (torch.Tensor): Where the features of each relation begin.
+    """
+
+    feature_ptr: Tensor
+
+    def __init__(self, ptr: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("feature_ptr", ptr, persistent=False)
+        self.weight = Parameter(torch.empty(int(ptr[-1])))
+
+    def reset_parameters(self) -> None:
+        """Draws the weights as Glorot and Bengio do, relation by relation."""
+        sizes = self.feature_ptr.diff()
+        bound = (6 / (sizes + 1.0)).sqrt().repeat_interleave(sizes)
+        with torch.no_grad():
+            self.weight.uniform_(-1, 1).mul_(bound.to(self.weight))
+
+    def speaks_of(self, rel: int) -> bool:
+        """Tells whether a relation has features."""
+        return bool(self.feature_ptr[rel] < self.feature_ptr[rel + 1])

@@ -1,0 +1,226 @@
+"""Models as files that need nothing else: no data set, and no code."""
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+import torch_geometric
+from torch import Tensor
+from torch.nn import Module
+from torch_geometric.data import HeteroData
+from torch_geometric.nn.kge import KGEModel
+
+import kblrn_pyg
+from kblrn_pyg.data import DataError, NumericalFeatures, as_kb, ask, flat_triples
+from kblrn_pyg.data.rows import PathLike
+from kblrn_pyg.data.store import load_tensors, save_tensors
+from kblrn_pyg.data.triples import first_occurrences
+from kblrn_pyg.data.validate import validate_kb
+from kblrn_pyg.nn import scorers
+from kblrn_pyg.nn.arguments import Rebuildable
+from kblrn_pyg.nn.latent import LatentExpert
+from kblrn_pyg.nn.numerical import NumericalExpert
+from kblrn_pyg.nn.relational import RelationalExpert
+from kblrn_pyg.nn.settings import ModelSettings
+from kblrn_pyg.rules import RuleSet
+
+if TYPE_CHECKING:
+    from kblrn_pyg.nn.kblrn import KBLRN
+
+_KIND = "model"
+_PLAIN = (bool, int, float, str, type(None), Tensor)
+# Marks what stands for an object; no dictionary of a user has this key.
+_OBJECT = "kblrn_pyg object"
+
+_CLASSES: tuple[type[Module], ...] = (
+    LatentExpert,
+    RelationalExpert,
+    NumericalExpert,
+    *scorers.SCORERS.values(),
+    scorers.Scorer,
+    scorers.DistMultScorer,
+    scorers.ComplExScorer,
+    scorers.RotatEScorer,
+    scorers.TransEScorer,
+    scorers.UnitTransEScorer,
+    scorers.RESCALScorer,
+    scorers.ReciprocalScorer,
+)
+
+
+def save_model(
+    model: "KBLRN", path: PathLike, known: Iterable[HeteroData] = ()
+) -> None:
+    """Saves a model; see :meth:`KBLRN.save`."""
+    kb = model.require_kb()
+    writer = _Writer(kb)
+    save_tensors(
+        {
+            "versions": versions(),
+            "sizes": [model.num_nodes, model.num_relations],
+            "negatives": [model.num_negatives, model.negatives],
+            "settings": model.config,
+            "experts": {name: writer.encode(one) for name, one in _experts(model)},
+            "dtype": str(next(model.parameters()).dtype).removeprefix("torch."),
+            "weights": model.state_dict(),
+            "kb": _content(kb),
+            "known": _known_triples(kb, [*model.known, *known]),
+        },
+        path,
+        _KIND,
+    )
+
+
+def load_model(
+    cls: type["KBLRN"], path: PathLike, experts: Iterable[type[Module]] = ()
+) -> "KBLRN":
+    """Loads a model; see :meth:`KBLRN.load`."""
+    content = load_tensors(path, _KIND)
+    kb = HeteroData.from_dict(content["kb"])
+    try:
+        validate_kb(kb)
+        reader = _Reader(kb, {one.__name__: one for one in (*_CLASSES, *experts)})
+        built = {name: reader.decode(one) for name, one in content["experts"].items()}
+        num_nodes, num_relations = content["sizes"]
+        model = cls(num_nodes, num_relations, built, *content["negatives"])
+        model.to(getattr(torch, content["dtype"]))
+        model.load_state_dict(content["weights"])
+    except DataError as error:
+        raise DataError(str(error), path) from None
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise DataError(f"cannot be loaded: {error}", path) from error
+    if content["settings"]:
+        model.settings = ModelSettings(**content["settings"])
+    model.kb = kb
+    if content["known"].numel():
+        head, rel, tail = content["known"]
+        model.known = (ask(kb, (head, rel, tail)),)
+    return model.eval()
+
+
+def versions() -> dict[str, str]:
+    """Returns the versions of all packages that results depend on."""
+    return {
+        "kblrn_pyg": kblrn_pyg.__version__,
+        "torch": str(torch.__version__),
+        "torch_geometric": torch_geometric.__version__,
+        "numpy": np.__version__,
+    }
+
+
+def _experts(model: "KBLRN") -> Iterable[tuple[str, Any]]:
+    return model.experts.items()
+
+
+def _content(kb: HeteroData) -> dict[str, Any]:
+    """Returns what makes a knowledge base, and nothing that users attached."""
+    entity = kb["entity"]
+    wanted = ("num_nodes", "name", "identifier", "x", "type")
+    content: dict[str, Any] = {
+        "_global_store": {
+            key: kb[key]
+            for key in ("attribute_names", "type_names", "typed_relations")
+            if key in kb
+        },
+        "entity": {key: entity[key] for key in wanted if key in entity},
+    }
+    content["entity"]["x"] = entity.x.detach()
+    for edge_type in kb.edge_types:
+        edges = kb[edge_type].edge_index
+        content[edge_type] = {"edge_index": edges, "edge_label_index": edges}
+    return content
+
+
+def _known_triples(kb: HeteroData, splits: Iterable[HeteroData]) -> Tensor:
+    """Returns the distinct triples of splits that the knowledge base has not."""
+    columns = [torch.stack(flat_triples(kb))]
+    for split in splits:
+        split = as_kb(split, len(kb.edge_types))
+        for key in ("edge_index", "edge_label_index"):
+            columns.append(torch.stack(flat_triples(split, key)))
+    head, rel, tail = torch.cat(columns, dim=1).numpy()
+    first = first_occurrences(head * kb["entity"].num_nodes + tail, rel)
+    new = first[first >= columns[0].size(1)]
+    return torch.from_numpy(np.stack([head[new], rel[new], tail[new]]))
+
+
+class _Writer:
+    """Turns experts into plain values."""
+
+    def __init__(self, kb: HeteroData) -> None:
+        self.kb = kb
+
+    def encode(self, value: Any) -> Any:
+        if isinstance(value, _PLAIN):
+            return value
+        if isinstance(value, np.ndarray):
+            return torch.from_numpy(value)
+        if isinstance(value, list | tuple):
+            return [self.encode(one) for one in value]
+        if isinstance(value, dict):
+            return {str(key): self.encode(one) for key, one in value.items()}
+        if isinstance(value, HeteroData):
+            if value is not self.kb:
+                raise ValueError(
+                    "experts must be made of the knowledge base of their model (got "
+                    "another HeteroData)"
+                )
+            return {_OBJECT: "kb"}
+        if isinstance(value, RuleSet):
+            return {_OBJECT: "rules", "content": value.to_dict()}
+        if isinstance(value, NumericalFeatures):
+            columns = {
+                field.name: getattr(value, field.name) for field in fields(value)
+            }
+            return {_OBJECT: "numerical features", "content": columns}
+        if isinstance(value, KGEModel):
+            arguments = self._kge_arguments(value)
+        elif isinstance(value, Rebuildable):
+            arguments = value.arguments
+        else:
+            raise ValueError(
+                "the arguments of experts must be plain values, tensors, scorers, "
+                f"rules or the knowledge base to be saved (got {value!r})"
+            )
+        args, kwargs = (self.encode(one) for one in arguments)
+        name = type(value).__name__
+        return {_OBJECT: "module", "class": name, "args": args, "kwargs": kwargs}
+
+    def _kge_arguments(self, kge: KGEModel) -> tuple[tuple[()], dict[str, Any]]:
+        """PyG's models keep what they are made of as attributes."""
+        names = inspect.signature(type(kge).__init__).parameters
+        kwargs = {name: getattr(kge, name) for name in names if hasattr(kge, name)}
+        return (), {k: v for k, v in kwargs.items() if isinstance(v, _PLAIN)}
+
+
+class _Reader:
+    """Makes experts of plain values."""
+
+    def __init__(self, kb: HeteroData, classes: dict[str, type[Module]]) -> None:
+        self.kb, self.classes = kb, classes
+
+    def decode(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self.decode(one) for one in value]
+        if not isinstance(value, dict):
+            return value
+        kinds: dict[str | None, Callable[[], Any]] = {
+            None: lambda: {key: self.decode(one) for key, one in value.items()},
+            "kb": lambda: self.kb,
+            "rules": lambda: RuleSet.from_dict(value["content"]),
+            "numerical features": lambda: NumericalFeatures(**value["content"]),
+            "module": lambda: self._module(value),
+        }
+        return kinds[value.get(_OBJECT)]()
+
+    def _module(self, value: dict[str, Any]) -> Module:
+        name = value["class"]
+        if name not in self.classes:
+            raise DataError(
+                f"needs the class {name}, give it: KBLRN.load(path, experts=[{name}])"
+            )
+        args, kwargs = self.decode(value["args"]), self.decode(value["kwargs"])
+        return self.classes[name](*args, **kwargs)

@@ -1,0 +1,104 @@
+"""Scorers: what a latent expert is made of."""
+
+from collections.abc import Callable
+
+from torch_geometric.nn.kge import ComplEx, DistMult, KGEModel, RotatE, TransE
+
+from kblrn_pyg.nn.scorers.complex import ComplExScorer, RotatEScorer
+from kblrn_pyg.nn.scorers.distmult import DistMultScorer
+from kblrn_pyg.nn.scorers.reciprocal import ReciprocalScorer
+from kblrn_pyg.nn.scorers.rescal import RESCAL, RESCALScorer
+from kblrn_pyg.nn.scorers.scorer import Scorer
+from kblrn_pyg.nn.scorers.transe import FreeTransE, TransEScorer, UnitTransEScorer
+
+# The scorers that have a name.
+SCORERS: dict[str, type[KGEModel]] = {
+    "distmult": DistMult,
+    "complex": ComplEx,
+    "transe": FreeTransE,
+    "unit-transe": TransE,
+    "rotate": RotatE,
+    "rescal": RESCAL,
+}
+
+# By what a model computes, so that subclasses that change it are not mistaken.
+_FAST: dict[Callable, type[Scorer]] = {
+    DistMult.forward: DistMultScorer,
+    ComplEx.forward: ComplExScorer,
+    FreeTransE.forward: TransEScorer,
+    TransE.forward: UnitTransEScorer,
+    RotatE.forward: RotatEScorer,
+    RESCAL.forward: RESCALScorer,
+}
+
+
+def make_scorer(
+    given: str | KGEModel | Scorer,
+    num_nodes: int,
+    num_relations: int,
+    hidden_channels: int,
+    reciprocal: bool = False,
+) -> Scorer:
+    r"""Makes a scorer by its name, or of a model that is given.
+
+    Args:
+        given (str or KGEModel or Scorer): One of the names in :obj:`SCORERS`, or
+            an object, which, if :obj:`reciprocal`, has twice as many relations.
+        num_nodes (int): The number of entities.
+        num_relations (int): The number of relations.
+        hidden_channels (int): The embedding size.
+        reciprocal (bool, optional): See :class:`ReciprocalScorer`.
+            (default: :obj:`False`)
+    """
+    sizes = num_nodes, num_relations * (1 + reciprocal)
+    if isinstance(given, str):
+        if given.lower() not in SCORERS:
+            known = ", ".join(SCORERS)
+            raise ValueError(f"'scorer' must be one of {known} (got {given!r})")
+        given = SCORERS[given.lower()](*sizes, hidden_channels)
+    if isinstance(given, KGEModel):
+        given = _FAST.get(type(given).forward, Scorer)(given)
+    if not isinstance(given, Scorer):
+        raise ValueError(
+            f"'scorer' must be a name, a KGEModel or a Scorer (got {given!r})"
+        )
+    if given.kge.node_emb.sparse:
+        raise ValueError("'scorer' must have dense gradients (got sparse=True)")
+    if (given.num_nodes, given.num_relations) != sizes:
+        raise ValueError(
+            f"'scorer' must have {sizes[0]} nodes and {sizes[1]} relations (got "
+            f"{given.num_nodes} and {given.num_relations})"
+        )
+    return ReciprocalScorer(given) if reciprocal else given
+
+
+def scorer_name(given: str | KGEModel | Scorer) -> str:
+    r"""Returns the name of a scorer, or else that of its class.
+
+    Args:
+        given (str or KGEModel or Scorer): The scorer.
+    """
+    if isinstance(given, str):
+        return given.lower()
+    kge = given.kge if isinstance(given, Scorer) else given
+    names = {kind: name for name, kind in SCORERS.items()}
+    name = names.get(type(kge), type(kge).__name__)
+    norm = getattr(kge, "p_norm", 1.0)
+    return name if norm == 1.0 else f"{name} of norm {norm}"
+
+
+__all__ = [
+    "RESCAL",
+    "SCORERS",
+    "ComplExScorer",
+    "DistMultScorer",
+    "FreeTransE",
+    "RESCALScorer",
+    "ReciprocalScorer",
+    "RotatEScorer",
+    "Scorer",
+    "TransEScorer",
+    "UnitTransEScorer",
+    "make_scorer",
+    "scorer_name",
+]

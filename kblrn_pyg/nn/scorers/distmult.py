@@ -1,0 +1,37 @@
+"""DistMult."""
+
+from typing import Any
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from kblrn_pyg.nn.products import dot_products
+from kblrn_pyg.nn.scorers.scorer import Scorer
+
+
+class DistMultScorer(Scorer):
+    r"""Scores as :class:`torch_geometric.nn.kge.DistMult` does:
+
+    .. math::
+        d(h, r, t) = (\mathbf{e}_h * \mathbf{w}_r) \cdot \mathbf{e}_t
+
+    Args:
+        kge (torch_geometric.nn.kge.DistMult): The model.
+    """
+
+    metric = "dot"
+
+    def encode(self) -> Any:
+        return self.kge.node_emb.weight
+
+    def table(self, encoded: Any, index: Tensor | None = None) -> Tensor:
+        return encoded if index is None else F.embedding(index, encoded)
+
+    def tail_query(self, head: Tensor, rel_type: Tensor) -> Tensor:
+        return head * self.kge.rel_emb(rel_type)
+
+    def head_query(self, rel_type: Tensor, tail: Tensor) -> Tensor:
+        return tail * self.kge.rel_emb(rel_type)
+
+    def compare(self, query: Tensor, rows: Tensor) -> Tensor:
+        return dot_products(query, rows)

@@ -1,0 +1,176 @@
+"""How embeddings score: queries are compared with rows of entities."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import Embedding
+from torch_geometric.nn.kge import KGEModel
+
+from kblrn_pyg.nn.arguments import Rebuildable
+
+# How many triples are scored at once by the default.
+_TRIPLES_AT_ONCE = 1 << 17
+
+
+class Scorer(Rebuildable):
+    r"""Scores triples by embeddings, in the form that all-candidate scoring needs.
+
+    A *query*, made of the known entity and the relation, is compared with a
+    row for each candidate:
+
+    .. code-block:: python
+
+        encoded = scorer.encode()  # once a step
+        query = scorer.tail_query(scorer.table(encoded, head_index), rel_type)
+        scores = scorer.compare(query, scorer.table(encoded))
+
+    This class works for any :class:`~torch_geometric.nn.kge.KGEModel`, a user's
+    own included, because it compares by the model's :meth:`forward`; that is
+    slow. Subclasses compare vectors. One that overrides :meth:`encode` puts
+    layers of a graph neural network in front of the embeddings.
+
+    Args:
+        kge (KGEModel): The model.
+    """
+
+    # How vectors are compared, "dot" or "l1", if kernels may do it.
+    metric: str | None = None
+
+    def __init__(self, kge: KGEModel) -> None:
+        super().__init__()
+        self.kge = kge
+
+    @property
+    def num_nodes(self) -> int:
+        """The number of entities."""
+        return self.kge.num_nodes
+
+    @property
+    def num_relations(self) -> int:
+        """The number of relations."""
+        return self.kge.num_relations
+
+    @property
+    def hidden_channels(self) -> int:
+        """The embedding size."""
+        return self.kge.hidden_channels
+
+    @property
+    def title(self) -> str:
+        """What explanations call the scorer."""
+        return type(self.kge).__name__
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether queries and rows are vectors, whose entries can be dropped."""
+        return type(self).compare is not Scorer.compare
+
+    def reset_parameters(self) -> None:
+        """Draws all embeddings anew."""
+        self.kge.reset_parameters()
+
+    def encode(self) -> Any:
+        """Returns what is the same for all queries of a step."""
+        return None
+
+    def table(self, encoded: Any, index: Tensor | None = None) -> Tensor:
+        r"""Returns the rows of entities.
+
+        Args:
+            encoded: What :meth:`encode` returned.
+            index (torch.Tensor, optional): The entities.
+                (default: :obj:`None`, all)
+        """
+        if index is None:
+            index = torch.arange(self.num_nodes, device=self.device)
+        return index
+
+    def tail_query(self, head: Tensor, rel_type: Tensor) -> Tensor:
+        r"""Returns what tails are compared with.
+
+        Args:
+            head (torch.Tensor): The row of each head.
+            rel_type (torch.Tensor): The relation types.
+        """
+        return torch.stack([head, rel_type, torch.zeros_like(head)], dim=-1)
+
+    def head_query(self, rel_type: Tensor, tail: Tensor) -> Tensor:
+        r"""Returns what heads are compared with.
+
+        Args:
+            rel_type (torch.Tensor): The relation types.
+            tail (torch.Tensor): The row of each tail.
+        """
+        return torch.stack([tail, rel_type, torch.ones_like(tail)], dim=-1)
+
+    def compare(self, query: Tensor, rows: Tensor) -> Tensor:
+        r"""Scores each query against rows.
+
+        Args:
+            query (torch.Tensor): The queries.
+            rows (torch.Tensor): The rows of candidates, shared by all queries,
+                or, with one dimension more, those of each query.
+        """
+        if rows.dim() == 1:
+            rows = rows.expand(len(query), -1)
+        known, rel_type, asks_heads = (
+            column[:, None].expand_as(rows) for column in query.unbind(dim=-1)
+        )
+        head = torch.where(asks_heads > 0, rows, known).flatten()
+        tail = torch.where(asks_heads > 0, known, rows).flatten()
+        parts = zip(
+            head.split(_TRIPLES_AT_ONCE),
+            rel_type.flatten().split(_TRIPLES_AT_ONCE),
+            tail.split(_TRIPLES_AT_ONCE),
+        )
+        scores = [self.kge(*triples) for triples in parts]
+        return torch.cat(scores or [query.new_empty(0)]).view(rows.shape)
+
+    def norm(
+        self, power: int, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
+    ) -> Tensor:
+        r"""Returns the sum of the powers of all embeddings of triples.
+
+        Args:
+            power (int): The power.
+            head_index (torch.Tensor): The head indices.
+            rel_type (torch.Tensor): The relation types.
+            tail_index (torch.Tensor): The tail indices.
+        """
+        kge = self.kge
+        factors = kge.node_emb(head_index), kge.rel_emb(rel_type)
+        return sum_of_powers(power, *factors, kge.node_emb(tail_index))
+
+    def fingerprint(self) -> str:
+        """Returns what tells apart scorers whose weights mean different things."""
+        norm = getattr(self.kge, "p_norm", None)
+        names = f"{type(self).__name__} of {type(self.kge).__name__}"
+        return names if norm is None else f"{names} of norm {norm}"
+
+    @property
+    def device(self) -> torch.device:
+        """Where the embeddings are."""
+        return self.kge.node_emb.weight.device
+
+
+def sum_of_powers(power: int, *factors: Tensor) -> Tensor:
+    """Returns the sum of the powers of the absolute values of all entries."""
+    total = factors[0].abs().pow(power).sum()
+    for factor in factors[1:]:
+        total = total + factor.abs().pow(power).sum()
+    return total
+
+
+def rows_of(embedding: Embedding, index: Tensor | None) -> Tensor:
+    """Returns the rows of entities, or all of them."""
+    return embedding.weight if index is None else embedding(index)
+
+
+def distances(query: Tensor, rows: Tensor, p: float) -> Tensor:
+    """Returns how far each query is from rows, shared ones or its own."""
+    if rows.dim() == query.dim():
+        # The matrix-product form of Euclidean distances is inexact near zero.
+        mode = "donot_use_mm_for_euclid_dist"
+        return torch.cdist(query, rows, p=p, compute_mode=mode)
+    return torch.linalg.vector_norm(query.unsqueeze(-2) - rows, ord=p, dim=-1)

@@ -1,0 +1,76 @@
+"""What can be set of a model, declared once."""
+
+import math
+from dataclasses import dataclass
+
+from kblrn_pyg.settings import setting
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """The settings of :meth:`KBLRN.from_data`, with the defaults of the paper."""
+
+    experts: str = setting(
+        "lrn", "the experts: l (embeddings), r (paths), n (numbers), or several of them"
+    )
+    hidden_channels: int = setting(100, "the embedding size", expert="l")
+    scorer: list[str] = setting(
+        ["distmult"], "the latent scorer, or several that add up", expert="l"
+    )
+    reciprocal: bool = setting(
+        False, "ask (?, r, t) as (t, r⁻¹, ?), with embeddings of r⁻¹", expert="l"
+    )
+    dropout: float = setting(
+        0.0, "the fraction of a query's entries to drop", expert="l"
+    )
+    entity_dropout: float = setting(
+        0.0, "the fraction of an entity's entries to drop", expert="l"
+    )
+    latent_dropout: float = setting(
+        0.0, "the fraction of queries to answer without embeddings", expert="l"
+    )
+    n3: float = setting(0.0, "the weight of the nuclear 3-norm penalty", expert="l")
+    l2: float = setting(0.0, "the weight of the squared 2-norm penalty", expert="l")
+    numerical: str = setting(
+        "rbf", "what differences go through", expert="n", choices=("rbf", "sign")
+    )
+    learn_rbf: bool = setting(False, "learn centres and widths", expert="n")
+    threshold: float = setting(
+        0.9,
+        "the least fraction of a relation's triples with both numbers",
+        expert="n",
+    )
+    num_negatives: int | None = setting(
+        500, "sampled entities for each triple and side", none="all"
+    )
+    negatives: str = setting(
+        "triple",
+        "whether entities are sampled for each triple, or shared by a batch",
+        choices=("triple", "shared"),
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("dropout", "entity_dropout", "latent_dropout"):
+            if not 0 <= (value := getattr(self, name)) < 1:
+                raise ValueError(
+                    f"'{name}' must be at least 0 and less than 1 (got {value})"
+                )
+        for name in ("n3", "l2"):
+            if not 0 <= (value := getattr(self, name)) < math.inf:
+                raise ValueError(f"'{name}' must not be negative (got {value})")
+        if self.hidden_channels < 1:
+            raise ValueError(
+                f"'hidden_channels' must be positive (got {self.hidden_channels})"
+            )
+        if self.num_negatives is not None and self.num_negatives < 1:
+            raise ValueError(
+                f"'num_negatives' must be positive (got {self.num_negatives})"
+            )
+        if self.negatives not in ("triple", "shared"):
+            raise ValueError(
+                f"'negatives' must be triple or shared (got {self.negatives!r})"
+            )
+        if self.numerical not in ("rbf", "sign"):
+            raise ValueError(
+                f"'numerical' must be rbf or sign (got {self.numerical!r})"
+            )

@@ -1,0 +1,71 @@
+"""The rules that a model is to use: mined, read, or provided with the data."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch_geometric.data import Data, HeteroData
+
+from kblrn_pyg.data import DataError, as_kb
+from kblrn_pyg.rules.files import read_rules
+from kblrn_pyg.rules.mine import PAPER, mine_rules
+from kblrn_pyg.rules.ruleset import RuleSet, relation_names
+from kblrn_pyg.settings import changed, setting
+
+
+@dataclass(frozen=True)
+class RuleSettings:
+    """The settings of :meth:`find_rules`; by default, rules are mined."""
+
+    rules: str | None = setting(
+        None, "a rule file, or 'provided' for those of the data set", expert="r"
+    )
+    preset: str | None = setting(
+        None, "the rules that the paper used", expert="r", choices=("paper",)
+    )
+    min_head_coverage: float = setting(
+        0.01, "the least head coverage of mined rules", expert="r"
+    )
+
+    def __post_init__(self) -> None:
+        if self.preset not in (None, "paper"):
+            raise ValueError(f"'preset' must be paper (got {self.preset!r})")
+        if self.rules is None:
+            return
+        for name, value in changed(self).items():
+            if name != "rules":
+                raise ValueError(
+                    f"'{name}' must not be given together with 'rules' (got {value!r})"
+                )
+
+
+def find_rules(
+    data: HeteroData | Data, settings: RuleSettings, progress: bool = False
+) -> RuleSet:
+    r"""Returns the rules that settings ask for.
+
+    Args:
+        data (HeteroData or Data): The knowledge base.
+        settings (RuleSettings): Where the rules come from. Confidences are
+            measured only if the preset needs them.
+        progress (bool, optional): Whether to show a progress bar.
+            (default: :obj:`False`)
+    """
+    if settings.rules == "provided":
+        return provided_rules(as_kb(data))
+    if settings.rules is not None:
+        return read_rules(settings.rules, relation_names(as_kb(data)))[0]
+    chosen: dict[str, Any] = PAPER if settings.preset else {"confidences": False}
+    chosen = chosen | {"min_head_coverage": settings.min_head_coverage}
+    return mine_rules(data, **chosen, progress=progress)
+
+
+def provided_rules(data: HeteroData) -> RuleSet:
+    r"""Returns the rules that come with a data set, as with WN18 and FB122.
+
+    Args:
+        data (HeteroData): The knowledge base.
+    """
+    lines = data.get("rule_lines")
+    if lines is None:
+        raise DataError("the data set comes without rules, expected WN18 or FB122")
+    return read_rules(lines, relation_names(data), "kale")[0]

@@ -1,0 +1,58 @@
+"""Settings as dataclasses, from which commands, files and reports are derived."""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import MISSING, Field
+from typing import Any
+
+
+def setting(
+    default: Any,
+    help: str,
+    expert: str = "",
+    choices: Sequence[str] = (),
+    none: str = "",
+) -> Any:
+    r"""Declares a field of a dataclass of settings.
+
+    Args:
+        default: Its default.
+        help (str): What it is, for :obj:`--help` and for the report.
+        expert (str, optional): The letter of the expert that it is for.
+            (default: :obj:`""`, the whole model)
+        choices (sequence, optional): The values that it may have.
+            (default: :obj:`()`, any)
+        none (str, optional): What :obj:`None` is called, if it is a value that
+            can be chosen. (default: :obj:`""`)
+    """
+    metadata = {"help": help, "expert": expert, "choices": choices, "none": none}
+    if isinstance(default, list):
+        return dataclasses.field(
+            default_factory=lambda: list(default), metadata=metadata
+        )
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def default_of(field: "Field[Any]") -> Any:
+    r"""Returns the default of a setting.
+
+    Args:
+        field (dataclasses.Field): The field that :meth:`setting` declared.
+    """
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    return field.default
+
+
+def changed(settings: Any) -> dict[str, Any]:
+    r"""Returns the settings that differ from their defaults, by name.
+
+    Args:
+        settings: An object of a dataclass of settings.
+    """
+    values = {one: getattr(settings, one.name) for one in dataclasses.fields(settings)}
+    return {
+        field.name: value
+        for field, value in values.items()
+        if value != default_of(field)
+    }
