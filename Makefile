@@ -14,7 +14,7 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed
 	$(BIN)/pytest -n 2 --dist loadfile
 
-# The pictures of the README, from the embedded data set.
+# The pictures of the README and of docs/, from the embedded data set.
 PICTURED := "Adea Hazelwright" grandparent_of "Selen Frostshaw"
 pictures: $(VENV)/.installed
 	rm -rf out/pictured

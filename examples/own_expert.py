@@ -35,7 +35,7 @@ def main() -> None:
     torch.manual_seed(0)
     popularity = Popularity(train["entity"].num_nodes, len(train.edge_types))
     model = KBLRN.from_data(train, experts=["r", popularity], num_negatives=None)
-    fit(model, train, val, filter_with=[test], epochs=4, lr=0.02, validate_every=2)
+    fit(model, train, val, filter_with=[test], epochs=2, lr=0.05, validate_every=1)
     print(model)
     for name in model.experts:
         mrr = evaluate(model.without(name), test, filter_with=[val]).metrics().mrr

@@ -81,14 +81,19 @@ def main() -> None:
     table = evaluate(model, kbs["test"], filter_with=[kbs["val"]])
     print(f"{table.metrics()}\n")
 
-    print("4. Ask for facts that the knowledge base lacks.\n")
-    known = [kbs["val"], kbs["test"]]
-    missing = complete(model, k=5, known=known)
+    print("4. Save the model. The file needs nothing else, on any machine: 'kblrn")
+    print("   predict FILE ...' and 'kblrn explain FILE ...' take it, too.\n")
+    model.save(folder / "model.pt", known=[kbs["val"], kbs["test"]])
+    model = KBLRN.load(folder / "model.pt")
+    print(f"{model}\n")
+
+    print("5. Ask for facts that the knowledge base lacks.\n")
+    missing = complete(model, k=5)
     print(f"{missing}\n")
 
-    print("5. Ask why. The parts sum to the score.\n")
+    print("6. Ask why. The parts sum to the score.\n")
     best = missing[0]
-    reasons = model.explain(best.head_id, best.relation_id, best.tail_id, known=known)
+    reasons = model.explain(best.head_id, best.relation_id, best.tail_id)
     print(reasons)
     show_or_save(plot_explanation(reasons), str(folder / "why.png"))
     print(f"\nsaved {folder / 'why.png'}")

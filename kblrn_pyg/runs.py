@@ -38,27 +38,6 @@ def load_model(path: PathLike, experts: Iterable[type[Module]] = ()) -> KBLRN:
     return model
 
 
-def load_splits(
-    path: PathLike, root: str | None = None, dataset: str | None = None
-) -> tuple[Splits, Settings]:
-    r"""Loads the splits and settings of a run.
-
-    Args:
-        path (str): The folder of the run.
-        root (str, optional): The directory that holds the data sets.
-            (default: :obj:`None`, that of the run)
-        dataset (str, optional): The name or the directory of the data set.
-            (default: :obj:`None`, that of the run)
-    """
-    settings = Run(path).read_settings()
-    dataset = dataset or settings.get("dataset")
-    if dataset is None:
-        raise DataError(
-            "the run does not say which data set it is of, add --dataset", path
-        )
-    return load_dataset(dataset, root or settings.get("root")), settings
-
-
 def load_run(
     path: PathLike,
     root: str | None = None,
@@ -69,13 +48,20 @@ def load_run(
 
     Args:
         path (str): The folder of the run.
-        root (str, optional): See :meth:`load_splits`. (default: :obj:`None`)
-        dataset (str, optional): See :meth:`load_splits`.
-            (default: :obj:`None`)
+        root (str, optional): The directory that holds the data sets.
+            (default: :obj:`None`, that of the run)
+        dataset (str, optional): The name or the directory of the data set.
+            (default: :obj:`None`, that of the run)
         experts (iterable, optional): See :meth:`KBLRN.load`.
             (default: :obj:`()`)
     """
-    splits, settings = load_splits(path, root, dataset)
+    settings = Run(path).read_settings()
+    dataset = dataset or settings.get("dataset")
+    if dataset is None:
+        raise DataError(
+            "the run does not say which data set it is of, add --dataset", path
+        )
+    splits = load_dataset(dataset, root or settings.get("root"))
     model = load_model(path, experts)
     kb_for(model, splits["train"], "dataset")  # or else it is another data set
     return model, splits, settings

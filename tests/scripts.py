@@ -36,6 +36,10 @@ def run(*words) -> Done:
 
 
 def _script(path: str, *arguments: str) -> int:
-    with mock.patch.object(sys, "argv", [path, *arguments]):
-        runpy.run_path(str(REPOSITORY / path), run_name="__main__")
+    script = REPOSITORY / path
+    with (
+        mock.patch.object(sys, "argv", [path, *arguments]),
+        mock.patch.object(sys, "path", [str(script.parent), *sys.path]),
+    ):
+        runpy.run_path(str(script), run_name="__main__")
     return 0

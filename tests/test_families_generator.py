@@ -1,14 +1,12 @@
 import statistics
 from collections import Counter
-from pathlib import Path
 from random import Random
 
+import families_generator as generator
 import pytest
+from families_generator import main
 
-from kblrn_pyg.datasets.families import generator
-from kblrn_pyg.datasets.families.__main__ import main
-
-HERE = Path(generator.__file__).parent
+HERE = generator.DIRECTORY
 SPLITS = ("train", "valid", "test")
 FILES = {f"{name}.tsv" for name in (*SPLITS, "numerical")}
 RELATIONS = {

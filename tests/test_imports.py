@@ -92,7 +92,9 @@ def test_package_keeps_to_itself(package, path):
 @pytest.mark.parametrize("package", LATE)
 def test_late_imports_are_late(package):
     paths = [path for owner, path in files() if owner == package]
-    packages = {package_of(m) for p in paths for m in imported_modules(p, when_loaded=True)}
+    packages = {
+        package_of(m) for p in paths for m in imported_modules(p, when_loaded=True)
+    }
     assert packages.isdisjoint(LATE[package])
 
 

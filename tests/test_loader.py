@@ -180,6 +180,25 @@ def test_an_epoch_through_stock_link_loaders_learns(data):
     assert epoch(train=False) < 0.9 * before
 
 
+@pytest.mark.parametrize("edge_label", [None, torch.ones(600)])
+def test_true_triples_alone_are_learned_against_sampled_ones(data, edge_label):
+    edge_type = ("entity", "spouse", "entity")
+    loader = LinkLoader(
+        data,
+        KBSampler(data),
+        edge_label_index=(edge_type, data[edge_type].edge_index[:, :600]),
+        edge_label=edge_label,
+        batch_size=600,
+    )
+    (batch,) = loader
+    model = KBLRN.from_data(data, "l", hidden_channels=8)
+    losses = []
+    for arguments in ((batch,), batch_triples(batch)[:3]):
+        torch.manual_seed(1)
+        losses.append(float(model.loss(*arguments)))
+    assert losses[0] == losses[1] > 1  # as many nats as one in 501 entities has
+
+
 def test_batches_of_other_loaders_are_refused(data):
     with pytest.raises(ValueError, match="'batch' must come from a LinkLoader"):
         batch_triples(data)

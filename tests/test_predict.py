@@ -22,7 +22,7 @@ from kblrn_pyg.data import DataError, ask, flat_triples, make_kb
 from kblrn_pyg.datasets import Families
 from kblrn_pyg.nn import INSTANCES
 from kblrn_pyg.predict import Predictions, complete, predict_heads, predict_tails
-from kblrn_pyg.predict import scores as scores_module
+from kblrn_pyg.predict import answers as scores_module
 from kblrn_pyg.rules import mine_rules
 
 SEEDS = range(8)

@@ -24,10 +24,8 @@ from kblrn_pyg.report import (
     expert_section,
     report_page,
 )
-from kblrn_pyg.report.bars import Scale
-from kblrn_pyg.report.choose import kinds
-from kblrn_pyg.report.examples import find_example
-from kblrn_pyg.report.html import Html, element, join
+from kblrn_pyg.report.examples import find_example, kinds
+from kblrn_pyg.report.html import Html, Scale, element, join
 from kblrn_pyg.report.measures import FIGURES, figure_text
 from kblrn_pyg.report.reasons import reasons_table
 from kblrn_pyg.runs import load_run
@@ -196,7 +194,7 @@ def test_tells_rules_and_numbers(page, loaded):
     assert "PCA confidence" in page.text
     images = [a["alt"] for tag, a in page.elements if tag == "img"]
     assert images.count("Loss and validation by epoch") == 2
-    context = Context.of(model, splits, max_relations=6)
+    context = Context(model, splits, max_relations=6)
     first = splits["train"].edge_types[context.relations[0]][1]
     assert any("Histogram" in text for text in images)
     assert f"{context.short[first]}(h, t) ⇐ …" in page.text
@@ -305,7 +303,7 @@ def test_reasons_have_all_parts(loaded):
     )
     some = [explain(model, head, 0, tail) for head, tail in rows[:20]]
     most = max(some, key=lambda one: len(one.parts["relational"]))
-    short = Context.of(model, splits, 0).short
+    short = Context(model, splits, 0).short
     page = Page(reasons_table(most, "tail", Scale.of([1.0]), short))
     for parts in most.parts.values():
         for part in parts[:5]:
@@ -455,7 +453,7 @@ def empty():
 def test_examples_agree_with_the_ranks(loaded):
     model, splits, table = loaded
     for row in choose_rows(table, 12):
-        example = find_example(Context.of(model, splits, 0), table, row)
+        example = find_example(Context(model, splits, 0), table, row)
         assert example.side == ("head", "tail")[table.side[row]]
         true = getattr(example.true, example.side).id
         listed = [getattr(p, f"{example.side}_id") for p in example.answers]

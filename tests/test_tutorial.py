@@ -13,7 +13,12 @@ def test_tutorial_as_it_stands(tmp_path, monkeypatch):
     assert done.code == 0, done.err
     assert "mrr=" in done.out
     assert "rank without latent" in done.out
-    assert (tmp_path / "out" / "tutorial" / "why.png").stat().st_size > 10_000
+    folder = tmp_path / "out" / "tutorial"
+    assert (folder / "why.png").stat().st_size > 10_000
+    words = ("Adea Hazelwright", "grandparent_of", "?", "--k", "1")
+    done = run("kblrn", "predict", folder / "model.pt", *words)
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[1].startswith("   1  Adea Hazelwright")
 
 
 def test_tutorial_with_files_of_ones_own(tmp_path, monkeypatch):

@@ -501,10 +501,13 @@ def test_no_rules():
         heaviest_rules(model, data, "r0")
 
 
+@pytest.mark.parametrize("self_loops", [True, False])
 @pytest.mark.parametrize("seed", range(8))
-def test_rules_without_measures_are_measured(seed):
+def test_rules_without_measures_are_measured(seed, self_loops):
+    """An entity with no other fact of the relation than a self-loop counts for PCA."""
     data = small_kb(seed)
-    measured = mine_rules(data, min_head_coverage=0, parallel=True)
+    settings = {"min_head_coverage": 0, "parallel": True, "self_loops": self_loops}
+    measured = mine_rules(data, **settings)
     if len(measured) == 0:
         return
     bare = RuleSet(
@@ -513,6 +516,7 @@ def test_rules_without_measures_are_measured(seed):
         measured.steps,
         measured.parallel,
         *[np.full(len(measured), -1)] * 4,
+        measured.semantics,
     )
     model = KBLRN.from_data(data, "r", rules=bare)
     for r in sorted(set(measured.head.tolist())):

@@ -1,11 +1,19 @@
 """Histograms of head minus tail with their radial basis functions (Figure 3)."""
 
-from kblrn_pyg.datasets import load_dataset
-from kblrn_pyg.plotting import FigureParser, plot_differences, positive, show_or_save
-from kblrn_pyg.runs import load_model
+import argparse
+
+from figure_parser import FigureParser, load_source, positive
+from matplotlib.figure import Figure
+
+from kblrn_pyg.plotting import plot_differences
 
 
-def main() -> None:
+def draw(options: argparse.Namespace) -> Figure:
+    data, model = load_source(options)
+    return plot_differences(data, options.relation, num_bins=options.bins, model=model)
+
+
+if __name__ == "__main__":
     parser = FigureParser(__doc__)
     parser.add_argument(
         "--relation",
@@ -15,21 +23,4 @@ def main() -> None:
     )
     parser.add_source("its knowledge base and learned weights")
     parser.add_argument("--bins", type=positive, help="number of bars")
-    options = parser.parse()
-    with parser.mistakes():
-        model = None
-        if options.run:
-            model = load_model(options.run)
-            data = model.require_kb()
-        else:
-            data = load_dataset(options.dataset, options.root)["train"]
-        figure = plot_differences(
-            data, options.relation, num_bins=options.bins, model=model
-        )
-        show_or_save(figure, options.out)
-    if options.out:
-        print(f"saved {options.out}")
-
-
-if __name__ == "__main__":
-    main()
+    parser.run(draw)

@@ -1,9 +1,7 @@
 """List the data sets, or print the statistics of one."""
 
 import argparse
-from dataclasses import astuple
 
-import torch
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data import Vocabulary, kb_statistics, numerical_features
@@ -33,7 +31,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _list_datasets() -> str:
-    rows = [[name, *astuple(dataset.counts)] for name, dataset in DATASETS.items()]
+    rows = [[name, *dataset.counts] for name, dataset in DATASETS.items()]
     header = ["data set", "entities", "relations", "train", "valid", "test"]
     return format_table(header, rows)
 
@@ -63,23 +61,19 @@ def _describe(name: str, splits: dict[str, HeteroData]) -> str:
 
 def _numerical_table(data: HeteroData) -> str:
     features, names = numerical_features(data), Vocabulary.of(data)
-    sizes = torch.tensor(
-        [data[edge_type].edge_index.size(1) for edge_type in data.edge_types]
-    )
-    relations = features.relations
-    relations = relations[sizes[relations].argsort(descending=True, stable=True)]
-    rows = []
-    for relation in relations[:_MAX_RELATIONS].tolist():
-        for i in range(*features.of(relation).indices(len(features))):
-            rows.append(
-                [
-                    names.relations[relation],
-                    names.attributes[int(features.attribute[i])],
-                    int(features.count[i]),
-                    float(features.centre[i]),
-                    float(features.width[i]),
-                ]
-            )
+    sizes = [store.edge_index.size(1) for store in data.edge_stores]
+    relations = sorted(features.relations.tolist(), key=lambda r: -sizes[r])
+    rows = [
+        [
+            names.relations[relation],
+            names.attributes[int(features.attribute[i])],
+            int(features.count[i]),
+            float(features.centre[i]),
+            float(features.width[i]),
+        ]
+        for relation in relations[:_MAX_RELATIONS]
+        for i in range(*features.of(relation).indices(len(features)))
+    ]
     header = ["relation", "attribute", "triples", "mean of head - tail", "deviation"]
     text = format_table(header, rows)
     left = len(relations) - _MAX_RELATIONS

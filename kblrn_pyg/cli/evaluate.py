@@ -1,15 +1,18 @@
 """Evaluate the model of a run."""
 
 import argparse
-import json
 
-from kblrn_pyg.cli.options import add_run, shows_progress
-from kblrn_pyg.cli.train import FIGURES, figure_title
+from kblrn_pyg.cli.options import (
+    FIGURES,
+    add_run,
+    figures_table,
+    shows_progress,
+    to_json,
+)
 from kblrn_pyg.data import DataError
 from kblrn_pyg.data.whole import write_text
-from kblrn_pyg.evaluation import Metrics, RankTable, Report, evaluate
+from kblrn_pyg.evaluation import Report, evaluate
 from kblrn_pyg.runs import load_run, other_answers
-from kblrn_pyg.table import format_table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,31 +43,21 @@ def run(options: argparse.Namespace) -> None:
         relations=options.relation,
         progress=shows_progress(),
     )
+    report = Report.of(table)
     if options.markdown:
-        report = Report.of(table)
         print(report.to_markdown(None if options.per_relation else 0), end="")
     else:
-        print(_text(table, options.per_relation))
+        print(_text(report, options.per_relation))
     if options.json:
-        content = Report.of(table).to_json()
-        text = json.dumps(content, indent=2, ensure_ascii=False)
-        write_text(options.json, text + "\n")
+        write_text(options.json, to_json(report.to_json()))
 
 
-def _text(table: RankTable, per_relation: bool) -> str:
-    report = Report.of(table)
-    parts = {"all": report.overall, "heads": report.by_side.get("head")}
-    parts["tails"] = report.by_side.get("tail")
-    text = _figures("queries", parts)
+def _text(report: Report, per_relation: bool) -> str:
+    columns = {"count": "ranks", **FIGURES}
+    parts = {"all": report.overall.to_dict()}
+    parts |= {f"{side}s": part.to_dict() for side, part in report.by_side.items()}
+    text = figures_table("queries", parts, columns)
     if per_relation:
-        text += "\n\n" + _figures("relation", dict(report.by_relation))
+        by_relation = report.to_json()["by_relation"]
+        text += "\n\n" + figures_table("relation", by_relation, columns)
     return text
-
-
-def _figures(title: str, parts: dict[str, Metrics | None]) -> str:
-    rows = []
-    for name, metrics in parts.items():
-        if metrics is not None:
-            figures = metrics.to_dict()
-            rows.append([name, metrics.count, *(figures[key] for key in FIGURES)])
-    return format_table([title, "ranks", *map(figure_title, FIGURES)], rows)

@@ -1,19 +1,15 @@
 """Explain the score that the model of a run gives to a triple."""
 
 import argparse
-import json
 
-from kblrn_pyg.cli.options import add_run
+from kblrn_pyg.cli.options import add_run, add_triple, to_json, write_output
 from kblrn_pyg.data import DataError
-from kblrn_pyg.data.whole import write_text
 from kblrn_pyg.runs import load_model
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
-    parser.add_argument("head", help="the head, by name or identifier")
-    parser.add_argument("relation", help="the relation, by name or its end")
-    parser.add_argument("tail", help="the tail, by name or identifier")
+    add_triple(parser)
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="(default: text)"
     )
@@ -28,20 +24,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    if options.max_middles < 0:
-        raise DataError(
-            f"--max-middles must not be negative (got {options.max_middles})"
-        )
-    model = load_model(options.run)
-    reasons = model.explain(
-        options.head, options.relation, options.tail, max_middles=options.max_middles
-    )
-    if options.format == "json":
-        text = json.dumps(reasons.to_json(), indent=2, ensure_ascii=False)
-    else:
-        text = reasons.to_text()
-    if options.out is None:
-        print(text)
-        return
-    write_text(options.out, text + "\n")
-    print(f"saved {options.out}")
+    middles = options.max_middles
+    if middles < 0:
+        raise DataError(f"--max-middles must not be negative (got {middles})")
+    triple = options.head, options.relation, options.tail
+    reasons = load_model(options.run).explain(*triple, max_middles=middles)
+    is_json = options.format == "json"
+    text = to_json(reasons.to_json()) if is_json else f"{reasons.to_text()}\n"
+    write_output(text, options.out)

@@ -67,7 +67,8 @@ def _add_option(
 
 
 def run(options: argparse.Namespace) -> None:
-    if options.out and Path(options.out).suffix not in (*_FORMATS, ".pt"):
+    suffix = Path(options.out or "").suffix
+    if options.out and suffix not in (*_FORMATS, ".pt"):
         endings = ", ".join((*_FORMATS, ".pt"))
         raise DataError(f"{options.out!r} has no known ending, expected {endings}")
     data = load_dataset(options.dataset, options.root)["train"]
@@ -82,16 +83,18 @@ def run(options: argparse.Namespace) -> None:
     print()
     print(_best(shown, options.top))
     if options.out:
-        _save(rules, options.out)
+        if suffix == ".pt":
+            rules.save(options.out)
+        else:
+            write_rules(rules, options.out, _FORMATS[suffix])
         print(f"\nsaved {options.out}")
 
 
 def _summary(rules: RuleSet) -> str:
-    is_path = ~rules.parallel
     row = [
         len(rules),
-        int((is_path & (rules.num_steps == 1)).sum()),
-        int((is_path & (rules.num_steps == 2)).sum()),
+        int((rules.num_steps == 1).sum()),
+        int((~rules.parallel & (rules.num_steps == 2)).sum()),
         int(rules.parallel.sum()),
         len(set(rules.head.tolist())),
     ]
@@ -116,10 +119,3 @@ def _best(rules: RuleSet, number: int) -> str:
     ]
     header = ["head", "body", "support", "coverage", "confidence", "PCA confidence"]
     return format_table(header, rows)
-
-
-def _save(rules: RuleSet, out: str) -> None:
-    if out.endswith(".pt"):
-        rules.save(out)
-    else:
-        write_rules(rules, out, _FORMATS[Path(out).suffix])

@@ -1,6 +1,7 @@
-"""Options that commands share: those of settings, and the run."""
+"""Options and output that commands share."""
 
 import argparse
+import json
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import Field, fields
@@ -8,43 +9,35 @@ from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin
 
 from kblrn_pyg.data import DataError
+from kblrn_pyg.data.whole import write_text
 from kblrn_pyg.settings import default_of
+from kblrn_pyg.table import format_table
 
 Settings = TypeVar("Settings")
+# The metrics that tables have, with their titles.
+FIGURES = {"mrr": "MRR", "mr": "MR"} | {f"hits@{k}": f"hits@{k}" for k in (1, 3, 10)}
 
 
 def add_settings(parser: argparse.ArgumentParser, cls: type) -> None:
-    r"""Adds an option for each field of a dataclass of settings.
+    """Adds an option for each field of a dataclass of settings.
 
     Options that are not given are absent, which '--resume' has to know.
-
-    Args:
-        parser (argparse.ArgumentParser): The parser.
-        cls (type): The dataclass.
     """
     for field in fields(cls):
         kwargs: dict[str, Any] = {"help": _help(field), "default": argparse.SUPPRESS}
-        kind = _kind(field)
-        if kind is bool:
+        if _kind(field) is bool:
             kwargs["action"] = "store_true"
         elif field.metadata["choices"]:
             kwargs["choices"] = field.metadata["choices"]
         else:
-            kwargs["type"] = _parser(field)
-            kwargs["metavar"] = _metavar(field)
+            kwargs |= {"type": _parser(field), "metavar": _metavar(field)}
         parser.add_argument(option_name(field.name), **kwargs)
 
 
 def settings_from(
     values: argparse.Namespace | Mapping[str, Any], cls: type[Settings]
 ) -> Settings:
-    r"""Makes settings of options, or of what a file has stored.
-
-    Args:
-        values (argparse.Namespace or dict): The options, which may be of
-            several classes, or the values of this class alone.
-        cls (type): The dataclass.
-    """
+    """Makes settings of all options, or of what a file has stored for the class."""
     names = {field.name for field in fields(cls)}  # type: ignore[arg-type]
     if isinstance(values, argparse.Namespace):
         values = {name: value for name, value in vars(values).items() if name in names}
@@ -54,13 +47,7 @@ def settings_from(
 
 
 def add_run(parser: argparse.ArgumentParser, needs_splits: bool = False) -> None:
-    r"""Adds the run that a command is about.
-
-    Args:
-        parser (argparse.ArgumentParser): The parser.
-        needs_splits (bool, optional): Whether the command needs the data set
-            that the run was trained on. (default: :obj:`False`)
-    """
+    """Adds the run that a command is about, and perhaps its data set."""
     parser.add_argument("run", help="the folder that 'kblrn train' or 'fit' wrote")
     if needs_splits:
         parser.add_argument(
@@ -70,9 +57,40 @@ def add_run(parser: argparse.ArgumentParser, needs_splits: bool = False) -> None
         )
 
 
+def add_triple(parser: argparse.ArgumentParser, or_asked: str = "") -> None:
+    """Adds the triple that a command is about."""
+    parser.add_argument("head", help=f"the head, by name or identifier{or_asked}")
+    parser.add_argument("relation", help="the relation, by name or its end")
+    parser.add_argument("tail", help=f"the tail, by name or identifier{or_asked}")
+
+
 def shows_progress() -> bool:
     """Whether standard error is a terminal, which can show a progress bar."""
     return sys.stderr.isatty()
+
+
+def to_json(content: Any) -> str:
+    """Returns what a JSON file holds."""
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def write_output(text: str, out: str | None) -> None:
+    """Prints a text, or writes it to a file."""
+    if out is None:
+        print(text, end="")
+    else:
+        write_text(out, text)
+        print(f"saved {out}")
+
+
+def figures_table(
+    title: str,
+    rows: Mapping[str, Mapping[str, Any]],
+    columns: Mapping[str, str] = FIGURES,
+) -> str:
+    """Returns a table of metrics, with the titles of columns by metric."""
+    cells = [[name, *map(row.get, columns)] for name, row in rows.items()]
+    return format_table([title, *columns.values()], cells)
 
 
 def option_name(name: str) -> str:

@@ -1,24 +1,19 @@
 """Answer a query with the model of a run; '?' stands for what is asked for."""
 
 import argparse
-import json
 from pathlib import Path
 
-from kblrn_pyg.cli.options import add_run
+from kblrn_pyg.cli.options import add_run, add_triple, to_json, write_output
 from kblrn_pyg.data import DataError
-from kblrn_pyg.data.whole import write_text
 from kblrn_pyg.predict import Predictions, predict_heads, predict_tails
 from kblrn_pyg.runs import load_model
 
 ASKED = "?"
-_ENDINGS = {".csv": "csv", ".json": "json"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
-    parser.add_argument("head", help="the head, by name or identifier, or '?'")
-    parser.add_argument("relation", help="the relation, by name or its end")
-    parser.add_argument("tail", help="the tail, by name or identifier, or '?'")
+    add_triple(parser, ", or '?'")
     add_output_arguments(parser, 10)
     parser.add_argument(
         "--novel",
@@ -28,12 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_output_arguments(parser: argparse.ArgumentParser, k: int) -> None:
-    r"""Adds the options that 'predict' and 'complete' share.
-
-    Args:
-        parser (argparse.ArgumentParser): The parser.
-        k (int): The default number of predictions.
-    """
+    """Adds the options that 'predict' and 'complete' share."""
     parser.add_argument(
         "--k", type=int, default=k, help=f"the number of predictions (default: {k})"
     )
@@ -58,15 +48,12 @@ def run(options: argparse.Namespace) -> None:
         found = predict_heads(model, options.relation, options.tail, **shared)
     else:
         found = predict_tails(model, options.head, options.relation, **shared)
+    assert isinstance(found, Predictions)  # a list only for a list of queries
     write_predictions(found, options)
 
 
 def check_output_options(options: argparse.Namespace) -> None:
-    r"""Refuses wrong options before anything takes time.
-
-    Args:
-        options (argparse.Namespace): The options.
-    """
+    """Refuses wrong options before anything takes time."""
     if options.k < 1:
         raise DataError(f"--k must be positive (got {options.k})")
     if options.out is not None and Path(options.out).is_dir():
@@ -74,24 +61,12 @@ def check_output_options(options: argparse.Namespace) -> None:
 
 
 def write_predictions(found: Predictions, options: argparse.Namespace) -> None:
-    r"""Prints predictions, or writes them to a file.
-
-    Args:
-        found (Predictions): The predictions.
-        options (argparse.Namespace): The options.
-    """
-    ending = Path(options.out or "").suffix.lower()
-    text = _text(found, options.format or _ENDINGS.get(ending, "table"))
-    if options.out is None:
-        print(text, end="")
-        return
-    write_text(options.out, text)
-    print(f"saved {options.out}")
-
-
-def _text(found: Predictions, form: str) -> str:
+    """Prints predictions, or writes them to a file."""
+    form = options.format or Path(options.out or "").suffix.lower().removeprefix(".")
     if form == "csv":
-        return found.to_csv()
-    if form == "json":
-        return json.dumps(found.to_json(), indent=2, ensure_ascii=False) + "\n"
-    return f"{found}\n"
+        text = found.to_csv()
+    elif form == "json":
+        text = to_json(found.to_json())
+    else:
+        text = f"{found}\n"
+    write_output(text, options.out)

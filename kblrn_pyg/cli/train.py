@@ -5,7 +5,7 @@ import shlex
 import sys
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from torch_geometric.data import HeteroData
 
 from kblrn_pyg.cli.options import (
     add_settings,
+    figures_table,
     option_name,
     settings_from,
     shows_progress,
@@ -25,10 +26,7 @@ from kblrn_pyg.nn import KBLRN, ModelSettings
 from kblrn_pyg.rules import RuleSettings, find_rules
 from kblrn_pyg.runs import Settings, Splits, load_model, other_answers
 from kblrn_pyg.settings import changed, setting
-from kblrn_pyg.table import format_table
-from kblrn_pyg.training import FitResult, FitSettings, Run, fit, seed_all, set_threads
-
-FIGURES = ("mrr", "mr", "hits@1", "hits@3", "hits@10")
+from kblrn_pyg.training import FitSettings, Run, fit, seed_all, set_threads
 
 
 @dataclass(frozen=True)
@@ -72,22 +70,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     if options.threads is not None and options.threads < 1:
         raise DataError(f"--threads must be positive (got {options.threads})")
-    folder, settings = _open_run(_with_absolute_paths(options))
-    groups = {
-        name: settings_from(settings[name], group) for name, group in GROUPS.items()
-    }
+    words = ["kblrn", "train", options.dataset]
+    options = _with_absolute_paths(options)
+    groups = {name: settings_from(options, cls) for name, cls in GROUPS.items()}
+    experts, seed = groups["model"].experts, groups["training"].seed
+    name = f"{Path(options.dataset).name}-{experts}-seed{seed}"
+    folder = Run(options.out or f"runs/{name}", options.tensorboard)
+    stored = _stored_settings(folder, options.resume)
+    if options.resume:
+        groups = _continued(stored, options)
     _warn_of_unused(groups)
-    settings["threads"] = set_threads(options.threads or settings.get("threads"))
-    splits = load_dataset(settings["dataset"], settings["root"])
+    folder.settings = stored | {
+        "dataset": options.dataset,
+        "root": options.root or stored.get("root"),
+        **{name: asdict(group) for name, group in groups.items()},
+        "threads": set_threads(options.threads or stored.get("threads")),
+    }
+    splits = load_dataset(options.dataset, folder.settings["root"])
     model = _new_model(groups, splits["train"])
-    if not folder.checkpoint_path.exists():  # which has weights of its own
-        _take_experts(model, groups["start"].begin_with)
-    folder = Run(folder.path, options.tensorboard, settings)
+    begin_with = groups["start"].begin_with
+    if begin_with is not None and not folder.checkpoint_path.exists():
+        _take_experts(model, begin_with)
     try:
         _train_and_test(folder, groups["training"], splits, model)
     except KeyboardInterrupt:
-        words = ["kblrn", "train", options.dataset, "--out", str(folder.path)]
-        command = shlex.join([*words, "--resume"])
+        command = shlex.join([*words, "--out", str(folder.path), "--resume"])
         print(f"kblrn train: interrupted, resume with: {command}", file=sys.stderr)
         raise SystemExit(130) from None
 
@@ -105,39 +112,28 @@ def _with_absolute_paths(options: argparse.Namespace) -> argparse.Namespace:
     return argparse.Namespace(**vars(options) | paths | {"dataset": dataset})
 
 
-def _open_run(options: argparse.Namespace) -> tuple[Run, Settings]:
-    settings = {
-        "dataset": options.dataset,
-        "root": options.root,
-        **{name: asdict(settings_from(options, cls)) for name, cls in GROUPS.items()},
-    }
-    folder = Run(options.out or _default_folder(settings))
-    if options.resume:
+def _stored_settings(folder: Run, resume: bool) -> Settings:
+    """Returns the settings of a run that continues, or none for a new one."""
+    if resume:
         if not folder.settings_path.exists():
             raise DataError(f"{folder.path} is not a run, leave out '--resume'")
-        return folder, _continued(folder.read_settings(), options)
+        return folder.read_settings()
     if any(folder.path.glob("[!.]*")):  # a killed process may leave hidden files
         raise DataError(
             f"{folder.path} exists, add '--resume' to continue it, or choose another "
             "'--out'"
         )
-    return folder, settings
+    return {}
 
 
-def _default_folder(settings: Settings) -> str:
-    name, experts = Path(settings["dataset"]).name, settings["model"]["experts"]
-    return f"runs/{name}-{experts}-seed{settings['training']['seed']}"
-
-
-def _continued(stored: Settings, options: argparse.Namespace) -> Settings:
-    """Returns the settings of a run that continues, perhaps to more epochs."""
-    known = {"dataset": stored.get("dataset", options.dataset)}
+def _continued(stored: Settings, options: argparse.Namespace) -> dict[str, Any]:
+    """Returns the groups of a run that continues, perhaps to more epochs."""
     groups = {
-        name: asdict(settings_from(stored.get(name, {}), group))
-        for name, group in GROUPS.items()
+        name: settings_from(stored.get(name, {}), cls) for name, cls in GROUPS.items()
     }
+    known = {"dataset": stored.get("dataset", options.dataset)}
     for group in groups.values():
-        known |= group
+        known |= vars(group)
     for name, value in known.items():
         given = getattr(options, name, value)
         if given != value and name != "epochs":
@@ -145,10 +141,8 @@ def _continued(stored: Settings, options: argparse.Namespace) -> Settings:
                 f"the run was made with {option_name(name)[2:]} {value}, it cannot "
                 f"continue with {given}"
             )
-    training = groups["training"]
-    training["epochs"] = getattr(options, "epochs", training["epochs"])
-    root = options.root or stored.get("root")
-    return stored | groups | {"dataset": known["dataset"], "root": root}
+    epochs = getattr(options, "epochs", known["epochs"])
+    return groups | {"training": replace(groups["training"], epochs=epochs)}
 
 
 def _warn_of_unused(groups: Mapping[str, Any]) -> None:
@@ -169,9 +163,7 @@ def _new_model(groups: Mapping[str, Any], train: HeteroData) -> KBLRN:
     return KBLRN.from_data(train, **asdict(settings), rules=rules)
 
 
-def _take_experts(model: KBLRN, other_run: str | None) -> None:
-    if other_run is None:
-        return
+def _take_experts(model: KBLRN, other_run: str) -> None:
     other = load_model(other_run)
     try:
         model.take_experts(other)
@@ -195,32 +187,19 @@ def _train_and_test(
     table = evaluate(
         model, splits["test"], other_answers(splits, "test"), progress=progress
     )
-    metrics = _summary(result) | {"test": table.metrics().to_dict()}
-    folder.write_json("metrics.json", metrics)
-    rows = [
-        [name, *(metrics[name][figure] for figure in FIGURES)]
-        for name in ("val", "test")
-        if name in metrics
-    ]
-    print(format_table(["split", *map(figure_title, FIGURES)], rows))
-    stopped = ", stopped early" if result.stopped_early else ""
-    best = f", best after {result.best_epoch}" if result.best_epoch else ""
-    print(f"\n{result.epochs_done} epochs{stopped}{best}; saved {folder.path}")
-
-
-def figure_title(figure: str) -> str:
-    """Returns the name of a figure as tables have it."""
-    return figure.upper() if figure.startswith("m") else figure
-
-
-def _summary(result: FitResult) -> dict[str, Any]:
-    summary: dict[str, Any] = {
+    metrics: dict[str, Any] = {
         "best_epoch": result.best_epoch,
         "epochs_done": result.epochs_done,
         "stopped_early": result.stopped_early,
     }
     for line in result.history:
-        summary["seconds"] = line["seconds"]
+        metrics["seconds"] = line["seconds"]
         if line["epoch"] == result.best_epoch:
-            summary["val"] = line["val"]
-    return summary
+            metrics["val"] = line["val"]
+    metrics["test"] = table.metrics().to_dict()
+    folder.write_json("metrics.json", metrics)
+    rows = {name: value for name, value in metrics.items() if name in ("val", "test")}
+    print(figures_table("split", rows))
+    stopped = ", stopped early" if result.stopped_early else ""
+    best = f", best after {result.best_epoch}" if result.best_epoch else ""
+    print(f"\n{result.epochs_done} epochs{stopped}{best}; saved {folder.path}")

@@ -5,14 +5,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data.errors import DataError
-from kblrn_pyg.data.kb import FlatTriples, ask, make_kb, value_matrix
+from kblrn_pyg.data.kb import FlatTriples, ask, make_kb
 from kblrn_pyg.data.names import shorten
-from kblrn_pyg.data.triples import NamedTriples, new_index
+from kblrn_pyg.data.triples import Ids, Index, NamedTriples, first_occurrences
 from kblrn_pyg.data.values import NamedValues
 
 
@@ -87,21 +86,19 @@ def build_kb(
     """
     if next(iter(splits), None) != "train":
         raise DataError("the training split is missing")
-    entity_id, relation_id = new_index(), new_index()
-    ids = {
-        split: _with_global_ids(triples, entity_id, relation_id)
-        for split, triples in splits.items()
-    }
+    entity_id, relation_id = Index(), Index()
+    ids = {}
+    for split, triples in splits.items():
+        entity = entity_id.ids(triples.entities)
+        rel = relation_id.ids(triples.relations)[triples.rel]
+        ids[split] = entity[triples.head], rel, entity[triples.tail]
     report = _report_splits(splits, ids, len(entity_id))
-    identifiers, relations = list(entity_id), list(relation_id)
     attribute_names, x = _numbers(values, entity_id, min_entities, report)
 
-    names = identifiers
-    if labels is not None:
-        names = [labels.get(name, name) for name in identifiers]
+    identifiers = list(entity_id)
     train = make_kb(
-        names,
-        relations,
+        [(labels or {}).get(name, name) for name in identifiers],
+        list(relation_id),
         _as_tensors(ids.pop("train")),
         x,
         attribute_names,
@@ -109,17 +106,6 @@ def build_kb(
     )
     kbs = {split: ask(train, _as_tensors(asked)) for split, asked in ids.items()}
     return {"train": train, **kbs}, report
-
-
-Ids = NDArray[np.int64]
-
-
-def _with_global_ids(
-    triples: NamedTriples, entity_id: dict[str, int], relation_id: dict[str, int]
-) -> tuple[Ids, Ids, Ids]:
-    entity = np.array([entity_id[name] for name in triples.entities], np.int64)
-    relation = np.array([relation_id[name] for name in triples.relations], np.int64)
-    return entity[triples.head], relation[triples.rel], entity[triples.tail]
 
 
 def _report_splits(
@@ -138,22 +124,11 @@ def _report_splits(
             continue
         seen = known_entity[head] & known_entity[tail] & np.isin(rel, known_relations)
         report.num_unseen[split] = int((~seen).sum())
-        report.num_in_training[split] = _num_common(
-            ids["train"], (head, rel, tail), num_entities
-        )
+        # Each of them is distinct: what repeats in both together is in both.
+        both = [np.concatenate(pair) for pair in zip(ids["train"], (head, rel, tail))]
+        distinct = first_occurrences(both[0] * num_entities + both[2], both[1])
+        report.num_in_training[split] = len(both[0]) - len(distinct)
     return report
-
-
-def _num_common(
-    known: tuple[Ids, Ids, Ids], asked: tuple[Ids, Ids, Ids], num_entities: int
-) -> int:
-    known_pair, asked_pair = (h * num_entities + t for h, _, t in (known, asked))
-    in_known = np.isin(asked_pair, known_pair)
-    in_asked = np.isin(known_pair, asked_pair)
-    common = set(zip(asked_pair[in_known].tolist(), asked[1][in_known].tolist()))
-    return len(
-        common & set(zip(known_pair[in_asked].tolist(), known[1][in_asked].tolist()))
-    )
 
 
 def _numbers(
@@ -178,14 +153,9 @@ def _numbers(
     report.rare_attributes = [
         values.attributes[i] for i in np.flatnonzero(counts < min_entities)
     ]
-    x = value_matrix(
-        len(entity_id),
-        len(kept),
-        entity[keep],
-        column[values.attribute[keep]],
-        values.value[keep],
-    )
-    return shorten([values.attributes[i] for i in kept]), x
+    x = np.full((len(entity_id), len(kept)), np.nan)
+    x[entity[keep], column[values.attribute[keep]]] = values.value[keep]
+    return shorten([values.attributes[i] for i in kept]), torch.from_numpy(x)
 
 
 def _as_tensors(triples: tuple[Ids, Ids, Ids]) -> FlatTriples:

@@ -26,9 +26,6 @@ def asked_edges(stores: Sequence[EdgeStorage]) -> list[Tensor]:
     edges of all edge types with labels; otherwise, if one has
     :obj:`edge_label_index`, those of all edge types that have it. A graph
     without either asks about its :obj:`edge_index`.
-
-    Args:
-        stores (sequence): The edge types.
     """
     if any(key in store for store in stores for key in LABELS):
         return [_positive_edges(store) for store in stores]
@@ -55,19 +52,14 @@ def _no_edges(store: EdgeStorage) -> Tensor:
     return store.edge_index[:, :0]
 
 
-def column_names(x: Any, where: str, prefix: str = "") -> list[str]:
-    r"""Names the columns of features without names, and warns about it.
+def column_names(store: Any, where: str, prefix: str = "") -> list[str]:
+    """Returns the names of the columns of :obj:`x`, or makes them with a warning.
 
     Features that are most likely not numbers get no names.
-
-    Args:
-        x (torch.Tensor, optional): The features.
-        where (str): What has them, for the warning.
-        prefix (str, optional): What all names begin with.
-            (default: :obj:`""`)
     """
-    if x is None:
-        return []
+    x, names = store.get("x"), store.get("attribute_names")
+    if names is not None or x is None:
+        return [] if names is None else names
     if not isinstance(x, Tensor) or x.layout != torch.strided or x.dim() != 2:
         reason = "it is not a dense matrix"
     elif not x.is_floating_point():

@@ -1,5 +1,7 @@
 """Validation and test triples for a knowledge base without splits."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from kblrn_pyg.data.errors import DataError
@@ -38,13 +40,12 @@ def hold_out(
         "test": np.sort(held[1::2]),
     }
     return {
-        split: NamedTriples(
-            triples.entities,
-            triples.relations,
-            triples.head[part],
-            triples.rel[part],
-            triples.tail[part],
-            triples.num_duplicates if split == "train" else 0,
+        split: replace(
+            triples,
+            head=triples.head[part],
+            rel=triples.rel[part],
+            tail=triples.tail[part],
+            num_duplicates=triples.num_duplicates if split == "train" else 0,
         )
         for split, part in parts.items()
     }

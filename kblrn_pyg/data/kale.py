@@ -17,20 +17,13 @@ _ATOM = re.compile(r"\s*(.+)\(\s*(\w+)\s*,\s*(\w+)\s*\)\s*")
 
 
 def read_rule_lines(path: PathLike) -> list[str]:
-    r"""Reads the lines of a rule file that are not blank.
-
-    Args:
-        path (str): The file.
-    """
+    """Reads the lines of a rule file that are not blank."""
     with open(path, encoding="utf-8") as file:
         return [line.strip() for line in file if line.strip()]
 
 
 def parse_rule(line: str) -> tuple[list[Atom], Atom]:
     r"""Parses a rule :obj:`a(x,y)&&b(y,z)==>r(x,z)` into its body and its head.
-
-    Args:
-        line (str): The rule.
 
     Example:
         >>> parse_rule("wife(x,y)==>husband(y,x)")
@@ -45,14 +38,10 @@ def parse_rule(line: str) -> tuple[list[Atom], Atom]:
 
 
 def infer(data: HeteroData, rule_lines: list[str]) -> set[Triple]:
-    r"""Returns the triples that rules infer from the known ones.
+    """Returns the triples that rules infer from the known ones.
 
     The rules are applied until nothing new follows; the known triples
     themselves are left out.
-
-    Args:
-        data (HeteroData): The knowledge base.
-        rule_lines (list): The rules, in the format of KALE.
     """
     resolve = Vocabulary.of(data).relations.resolve
     rules = [

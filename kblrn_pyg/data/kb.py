@@ -19,7 +19,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import HeteroData
 
@@ -60,13 +59,13 @@ def make_kb(
     if identifiers is not None:
         entity.identifier = list(identifiers)
     if x is None:
-        x = torch.empty(len(names), len(attribute_names), dtype=torch.double)
-        x.fill_(torch.nan)
+        shape = len(names), len(attribute_names)
+        x = torch.full(shape, torch.nan, dtype=torch.double)
     entity.x = x
     data.attribute_names = list(attribute_names)
 
-    _check_triples(known, len(names), len(relations))
-    for relation, edges in zip(relations, _edges_by_relation(known, len(relations))):
+    edges_of = _edges_by_relation(known, len(names), len(relations))
+    for relation, edges in zip(relations, edges_of):
         store = data["entity", relation, "entity"]
         store.edge_index = edges
         store.edge_label_index = edges
@@ -81,9 +80,9 @@ def ask(data: HeteroData, asked: FlatTriples) -> HeteroData:
         asked (tuple): The triples to ask about.
     """
     data = copy.copy(data)
-    edge_types = data.edge_types
-    _check_triples(asked, data["entity"].num_nodes, len(edge_types))
-    for edge_type, edges in zip(edge_types, _edges_by_relation(asked, len(edge_types))):
+    edge_types, num_entities = data.edge_types, data["entity"].num_nodes
+    edges_of = _edges_by_relation(asked, num_entities, len(edge_types))
+    for edge_type, edges in zip(edge_types, edges_of):
         data[edge_type].edge_label_index = edges
     return data
 
@@ -110,7 +109,9 @@ def flat_triples(data: HeteroData, key: str = "edge_index") -> FlatTriples:
     return head_index, rel_type, tail_index
 
 
-def _check_triples(triples: FlatTriples, num_entities: int, num_relations: int) -> None:
+def _edges_by_relation(
+    triples: FlatTriples, num_entities: int, num_relations: int
+) -> list[Tensor]:
     head_index, rel_type, tail_index = triples
     check_ids(
         {
@@ -119,25 +120,8 @@ def _check_triples(triples: FlatTriples, num_entities: int, num_relations: int) 
             "tails": (tail_index, num_entities),
         }
     )
-
-
-def _edges_by_relation(triples: FlatTriples, num_relations: int) -> list[Tensor]:
-    head_index, rel_type, tail_index = triples
     # NumPy's stable sort is several times faster here than torch's.
     order = torch.from_numpy(np.argsort(rel_type.numpy(), kind="stable"))
     edges = torch.stack([head_index[order], tail_index[order]])
     counts = torch.bincount(rel_type, minlength=num_relations).tolist()
     return [part.contiguous() for part in edges.split(counts, dim=1)]
-
-
-def value_matrix(
-    num_entities: int,
-    num_attributes: int,
-    entity: NDArray[np.int64],
-    attribute: NDArray[np.int64],
-    value: NDArray[np.float64],
-) -> Tensor:
-    """Spreads values over an entity-by-attribute matrix that is NaN elsewhere."""
-    x = np.full((num_entities, num_attributes), np.nan)
-    x[entity, attribute] = value
-    return torch.from_numpy(x)

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg.data.queries import Queries
-from kblrn_pyg.data.same import how_different
 from kblrn_pyg.data.types import as_kb
+from kblrn_pyg.data.validate import how_different
 
 Ids = NDArray[np.int64]
 

@@ -3,9 +3,10 @@
 import difflib
 import operator
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from torch_geometric.data import HeteroData
@@ -88,16 +89,12 @@ class Names:
         if len(found) == 1:
             return found[0]
         if found:
-            listed = self._list(self._telling_apart(found))
-            raise DataError(
-                f"{self.kind} {name!r} is ambiguous, expected one of {listed}"
-            )
+            given = [self.identifiers[i] for i in found]
+            if len(set(given)) < len(found):  # graphs of users may repeat names
+                given = [f"the id {i}" for i in found]
+            message = f"{self.kind} {name!r} is ambiguous, expected one of"
+            raise DataError(f"{message} {_listed(given)}")
         raise DataError(f"unknown {self.kind} {name!r}{self._nearest(name)}")
-
-    def _with_identifier(self, name: str) -> list[int]:
-        identifier = name.rpartition(" (")[2].removesuffix(")")
-        found = self._by_identifier.get(identifier, [])
-        return [i for i in found if self.unique(i) == name]
 
     def find(self, given: Any) -> int:
         r"""Returns the id of what is given by name or by id.
@@ -120,6 +117,11 @@ class Names:
             )
         return found
 
+    def _with_identifier(self, name: str) -> list[int]:
+        identifier = name.rpartition(" (")[2].removesuffix(")")
+        found = self._by_identifier.get(identifier, [])
+        return [i for i in found if self.unique(i) == name]
+
     def _ending_in(self, name: str) -> list[int]:
         endings = tuple(separator + name for separator in _SEPARATORS)
         return [i for i, full in enumerate(self.identifiers) if full.endswith(endings)]
@@ -131,28 +133,18 @@ class Names:
     def _nearest(self, name: str) -> str:
         folded = {label.casefold(): label for label in self._by_label}
         last = {last_segment(full).casefold(): full for full in self.identifiers}
+        # Whole names by a surname, which by spelling alone is far from them.
+        words = set(name.casefold().split())
         near = (
-            _having_words_of(name, folded)
+            [full for key, full in folded.items() if words and words <= {*key.split()}]
             or _spelled_like(name, folded, _MAX_LISTED)
             or _spelled_like(name, last, 3)
         )
         if near:
-            return f", nearest are {self._list(near)}"
+            return f", nearest are {_listed(near)}"
         if len(self) <= _MAX_LISTED:
-            return f", expected one of {self._list(self.identifiers)}"
+            return f", expected one of {_listed(self.identifiers)}"
         return ""
-
-    def _telling_apart(self, found: Sequence[int]) -> list[str]:
-        identifiers = [self.identifiers[i] for i in found]
-        if len(set(identifiers)) < len(found):
-            return [f"the id {i}" for i in found]  # graphs of users may repeat names
-        return identifiers
-
-    @staticmethod
-    def _list(names: Sequence[str]) -> str:
-        more = len(names) - _MAX_LISTED
-        text = ", ".join(names[:_MAX_LISTED])
-        return f"{text} and {more} more" if more > 0 else text
 
     def __repr__(self) -> str:
         return f"{self.__class__.__name__}({self.kind!r}, {len(self)})"
@@ -190,10 +182,10 @@ def _places(names: Sequence[str]) -> dict[str, list[int]]:
     return places
 
 
-def _having_words_of(name: str, folded: Mapping[str, str]) -> list[str]:
-    """Finds whole names by a surname, which by spelling alone is far from them."""
-    words = set(name.casefold().split())
-    return [full for key, full in folded.items() if words and words <= {*key.split()}]
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MAX_LISTED
+    text = ", ".join(names[:_MAX_LISTED])
+    return f"{text} and {more} more" if more > 0 else text
 
 
 def _spelled_like(name: str, folded: Mapping[str, str], number: int) -> list[str]:
@@ -218,9 +210,7 @@ def shorten(names: Sequence[str]) -> list[str]:
         ['height', 'club.founded', 'city.founded']
     """
     endings = [_endings(name) for name in names]
-    owners: dict[str, int] = defaultdict(int)
-    for ending in (ending for group in endings for ending in group):
-        owners[ending] += 1
+    owners = Counter(chain.from_iterable(endings))
     return [
         next((ending for ending in group if owners[ending] == 1), name)
         for name, group in zip(names, endings)

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,42 +19,23 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Link:
-    r"""The relations that hold from one entity to another.
-
-    Args:
-        head (int): The head.
-        tail (int): The tail.
-        relations (tuple): The relations.
-        both_ways (bool): Whether they hold from tail to head, too.
-        has_numbers (bool): Whether one of them has numerical features.
-    """
+    """The relations that hold from one entity to another, or both ways."""
 
     head: int
     tail: int
     relations: tuple[int, ...]
     both_ways: bool
-    has_numbers: bool
+    has_numbers: bool  # whether one of the relations has numerical features
 
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    r"""The entities, facts and numbers around an entity.
+    """The entities, facts and numbers around an entity."""
 
-    Args:
-        rings (list): The entities by their distance, which begin with the
-            entity in the middle.
-        links (list): The relations between two of them.
-        numbers (dict): The most informative numbers of each entity as (attribute,
-            value).
-        num_around (int): The number of entities within reach, drawn or not.
-        num_links_left_out (int): The number of links between two of the entities
-            that are left out.
-    """
-
-    rings: list[list[int]]
+    rings: list[list[int]]  # by distance, the first is the entity in the middle
     links: list[Link]
-    numbers: dict[int, list[tuple[int, float]]]
-    num_around: int
+    numbers: dict[int, list[tuple[int, float]]]  # (attribute, value), the best first
+    num_around: int  # within reach, drawn or not
     num_links_left_out: int
 
     @property
@@ -113,9 +95,8 @@ class _Chooser:
     def __init__(self, data: HeteroData) -> None:
         triples = flat_triples(data)
         self.head, self.rel, self.tail = (index.numpy() for index in triples)
-        num_nodes = int(data["entity"].num_nodes)
-        self.degree = np.bincount(self.head, minlength=num_nodes)
-        self.degree += np.bincount(self.tail, minlength=num_nodes)
+        ends = np.concatenate([self.head, self.tail])
+        self.degree = np.bincount(ends, minlength=int(data["entity"].num_nodes))
         self.x = data["entity"].x.numpy()
         features = numerical_features(data)
         self.attributes_of = {
@@ -139,13 +120,10 @@ class _Chooser:
     ) -> dict[int, int]:
         """Takes neighbours in turn from every entity, relation and direction."""
         groups: dict[tuple[int, int, bool], set[int]] = defaultdict(set)
-        for one in ring:
-            for ends, others, is_head in (
-                (self.head, self.tail, True),
-                (self.tail, self.head, False),
-            ):
-                for i in np.flatnonzero((ends == one) & is_next[others]).tolist():
-                    groups[one, int(self.rel[i]), is_head].add(int(others[i]))
+        sides = (self.head, self.tail, True), (self.tail, self.head, False)
+        for one, (ends, others, is_head) in product(ring, sides):
+            for i in np.flatnonzero((ends == one) & is_next[others]).tolist():
+                groups[one, int(self.rel[i]), is_head].add(int(others[i]))
         queues = [
             (one, relation, sorted(members, key=lambda e: self._order(e, relation)))
             for (one, relation, _), members in groups.items()
@@ -181,23 +159,17 @@ class _Chooser:
                 facts[head, tail].add(int(self.rel[i]))
         inwards: list[Link] = []
         others: list[Link] = []
-        for link in self._without_twins(facts):
-            came = link.head == drawn[link.tail] or link.tail == drawn[link.head]
-            (inwards if came else others).append(link)
-        others.sort(key=lambda link: not link.has_numbers)
-        most = len(drawn) // 2
-        return inwards + others[:most], max(len(others) - most, 0)
-
-    def _without_twins(self, facts: dict[tuple[int, int], set[int]]) -> list[Link]:
-        """Joins what holds in both directions."""
-        links = []
         for (head, tail), relations in facts.items():
+            came = head == drawn[tail] or tail == drawn[head]
+            links = inwards if came else others
             back = facts.get((tail, head), set())
             if relations - back:
                 links.append(self._link(head, tail, relations - back, False))
             if relations & back and head < tail:
                 links.append(self._link(head, tail, relations & back, True))
-        return links
+        others.sort(key=lambda link: not link.has_numbers)
+        most = len(drawn) // 2
+        return inwards + others[:most], max(len(others) - most, 0)
 
     def _link(self, head: int, tail: int, relations: set[int], both: bool) -> Link:
         # The most informative name comes first.

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kblrn_pyg.data.dates import decimal_year
 from kblrn_pyg.data.errors import DataError
 from kblrn_pyg.data.rows import PathLike, open_source
-from kblrn_pyg.data.triples import NamedTriples, distinct_triples, new_index
+from kblrn_pyg.data.triples import Index, NamedTriples, distinct_triples
 from kblrn_pyg.data.values import NamedValues, average_repeated
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -91,7 +90,12 @@ def read_ntriples(
             entity and an attribute are not averaged yet.
             (default: :obj:`True`)
     """
-    pyoxigraph = _import_pyoxigraph()
+    try:
+        import pyoxigraph
+    except ImportError:
+        raise ImportError(
+            "reading N-Triples needs pyoxigraph: pip install 'kblrn_pyg[rdf]'"
+        ) from None
     path = Path(path)
     collector = _Collector(pyoxigraph.Literal, entities)
     num_statements = 0
@@ -121,9 +125,7 @@ class _Collector:
     def __init__(self, literal: type, entities: Container[str] | None) -> None:
         self.literal = literal
         self.entities = entities
-        self.entity_id: Any = new_index()
-        self.relation_id: Any = new_index()
-        self.attribute_id: Any = new_index()
+        self.entity_id, self.relation_id, self.attribute_id = Index(), Index(), Index()
         self.triple_ids = [np.empty(0, np.int64)]
         self.value_ids = array("q")
         self.values = array("d")
@@ -134,29 +136,25 @@ class _Collector:
         literal, entities = self.literal, self.entities
         entity_id, relation_id = self.entity_id, self.relation_id
         ids: list[int] = []
-        num_others = 0
+        count = 0
         for quad in islice(quads, limit):
-            object = quad.object
-            if entities is not None and not self._is_wanted(quad):
-                num_others += 1
-            elif type(object) is literal:
-                num_others += 1
-                self._take_literal(quad.subject, quad.predicate, object)
+            count += 1
+            subject, object = quad.subject, quad.object
+            is_literal = type(object) is literal
+            if entities is not None and not (
+                _text(subject) in entities and (is_literal or _text(object) in entities)
+            ):
+                continue
+            if is_literal:
+                self._take_literal(subject, quad.predicate, object)
             else:
                 ids += (
-                    entity_id[quad.subject],
+                    entity_id[subject],
                     relation_id[quad.predicate],
                     entity_id[object],
                 )
         self.triple_ids.append(np.array(ids, np.int64))
-        return len(ids) // 3 + num_others
-
-    def _is_wanted(self, quad: Any) -> bool:
-        entities, object = self.entities, quad.object
-        assert entities is not None
-        if _text(quad.subject) not in entities:
-            return False
-        return type(object) is self.literal or _text(object) in entities
+        return count
 
     def _take_literal(self, subject: Any, predicate: Any, literal: Any) -> None:
         convert = CONVERTERS.get(literal.datatype.value)
@@ -170,41 +168,25 @@ class _Collector:
     def result(self, average: bool) -> NTriples:
         names = [_text(node) for node in self.entity_id]
         head, rel, tail = np.concatenate(self.triple_ids).reshape(-1, 3).T
-        entities, head, tail = _only_with_triples(names, head, tail)
-        entity, attribute = np.array(self.value_ids, np.int64).reshape(-1, 2).T
+        # Entities that have triples are numbered anew; others have numbers only.
+        is_used = np.zeros(len(names), dtype=bool)
+        is_used[head] = is_used[tail] = True
+        new_id = np.cumsum(is_used) - 1
+        entities = list(compress(names, is_used))
         relations = [node.value for node in self.relation_id]
         attributes = [node.value for node in self.attribute_id]
+        entity, attribute = np.array(self.value_ids, np.int64).reshape(-1, 2).T
         values = NamedValues(
             names, attributes, entity, attribute, np.array(self.values, np.float64)
         )
         return NTriples(
-            distinct_triples(entities, relations, head, rel, tail),
+            distinct_triples(entities, relations, new_id[head], rel, new_id[tail]),
             average_repeated(values) if average else values,
             self.num_other_literals,
         )
-
-
-def _only_with_triples(
-    names: list[str], head: NDArray[np.int64], tail: NDArray[np.int64]
-) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
-    """Numbers anew the entities that have triples; others have numbers only."""
-    is_used = np.zeros(len(names), dtype=bool)
-    is_used[head] = is_used[tail] = True
-    new_id = np.cumsum(is_used) - 1
-    return list(compress(names, is_used)), new_id[head], new_id[tail]
 
 
 def _text(node: Any) -> str:
     """The IRI of a named node, and ``_:id`` for a blank one."""
     text = str(node)
     return text[1:-1] if text[0] == "<" else text
-
-
-def _import_pyoxigraph() -> Any:
-    try:
-        import pyoxigraph
-    except ImportError:
-        raise ImportError(
-            "reading N-Triples needs pyoxigraph: pip install 'kblrn_pyg[rdf]'"
-        ) from None
-    return pyoxigraph

@@ -95,10 +95,6 @@ class Queries:
 
 
 def check_side(side: str) -> None:
-    r"""Refuses what is not a side.
-
-    Args:
-        side (str): The side.
-    """
+    """Refuses what is not a side."""
     if side not in SIDES:
         raise ValueError(f"'side' must be 'head' or 'tail' (got {side!r})")

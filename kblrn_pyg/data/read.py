@@ -2,15 +2,15 @@
 
 import os
 from collections.abc import Sequence
-from typing import TypedDict, Unpack
+from typing import TypedDict, TypeGuard, Unpack
 
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data.build import BuildReport, build_kb
 from kblrn_pyg.data.errors import DataError
 from kblrn_pyg.data.holdout import hold_out
-from kblrn_pyg.data.ntriples import NTriples, read_ntriples
-from kblrn_pyg.data.rows import ending
+from kblrn_pyg.data.ntriples import read_ntriples
+from kblrn_pyg.data.rows import PathLike, ending
 from kblrn_pyg.data.sources import Source, place
 from kblrn_pyg.data.triples import NamedTriples, read_triples
 from kblrn_pyg.data.values import (
@@ -76,25 +76,34 @@ def read_kb(
     """
     if holdout is not None and (valid is not None or test is not None):
         raise DataError("'holdout' must not be given beside validation or test triples")
-    given = {"train": train, "val": valid, "test": test}
+    progress = options.get("progress", False)
     splits: dict[str, NamedTriples] = {}
     tables: list[NamedValues] = []
     num_other_literals = 0
-    for split, source in given.items():
+    for split, source in (("train", train), ("val", valid), ("test", test)):
         if source is None:
             continue
         if _is_ntriples(source):
-            content = _read_ntriples(source, options)
+            content = read_ntriples(source, progress=progress, average=False)
             splits[split] = content.triples
             tables.append(content.values)
             num_other_literals += content.num_other_literals
         else:
-            splits[split] = _read_triples(source, splits.get("train"), options)
+            # The few rows of a small split may share names with training only.
+            first = splits.get("train")
+            names = [*first.entities, *first.relations] if first else []
+            header, columns = options.get("header"), options.get("columns")
+            splits[split] = read_triples(source, header, columns, names, progress)
         if len(splits[split]) == 0:
             raise DataError(f"no triples for the {split} split", **place(source, 1))
     if numerical is not None:
         tables.append(_read_numerical(numerical, options))
-    values = _merge(tables, options.get("strict", False))
+    values = None
+    if any(map(len, tables)):
+        values = join_values(tables)
+        if options.get("strict", False):
+            refuse_repeated(values)
+        values = average_repeated(values)
     if holdout is not None:
         splits = hold_out(splits["train"], holdout, seed)
     kbs, report = build_kb(splits, values, min_entities=min_entities)
@@ -102,48 +111,19 @@ def read_kb(
     return kbs, report
 
 
-def _read_triples(
-    source: Source, train: NamedTriples | None, options: ReadOptions
-) -> NamedTriples:
-    return read_triples(
-        source,
-        options.get("header"),
-        options.get("columns"),
-        # The few rows of a small split may share names with training only.
-        [] if train is None else [*train.entities, *train.relations],
-        options.get("progress", False),
-    )
-
-
-def _read_ntriples(source: Source, options: ReadOptions) -> NTriples:
-    assert isinstance(source, (str, os.PathLike))
-    return read_ntriples(source, progress=options.get("progress", False), average=False)
-
-
 def _read_numerical(source: Source, options: ReadOptions) -> NamedValues:
+    progress = options.get("progress", False)
     if _is_ntriples(source):
-        return _read_ntriples(source, options).values
+        return read_ntriples(source, progress=progress, average=False).values
     return read_values(
         source,
         strict=options.get("strict", False),
         header=options.get("header"),
         columns=options.get("numerical_columns"),
-        progress=options.get("progress", False),
+        progress=progress,
         average=False,
     )
 
 
-def _merge(tables: list[NamedValues], strict: bool) -> NamedValues | None:
-    tables = [table for table in tables if len(table)]
-    if not tables:
-        return None
-    values = tables[0] if len(tables) == 1 else join_values(tables)
-    if strict:
-        refuse_repeated(values)
-    return average_repeated(values)
-
-
-def _is_ntriples(source: Source) -> bool:
-    if not isinstance(source, (str, os.PathLike)):
-        return False
-    return ending(source) == ".nt"
+def _is_ntriples(source: Source) -> TypeGuard[PathLike]:
+    return isinstance(source, (str, os.PathLike)) and ending(source) == ".nt"

@@ -9,8 +9,9 @@ import zlib
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, NoReturn, cast
+from typing import BinaryIO, NamedTuple, NoReturn, cast
 
 from tqdm import tqdm
 
@@ -45,13 +46,51 @@ _WAYS_OUT = (
 
 
 @dataclass(frozen=True)
-class RowBlock:
-    r"""Some consecutive rows of a file, column by column.
+class Columns:
+    r"""The columns to read, and how to find them.
 
     Args:
-        columns (list): One list of strings for each column.
-        lines (sequence): The line number of each row.
+        names (tuple): Their names, which may have other well-known ones.
+        header (bool, optional): Whether the first row of a file is a header. If
+            :obj:`None`, a first row made of well-known column names is one,
+            and columns may be in any order; triples whose first row might be
+            one are refused. (default: :obj:`None`)
+        given (sequence, optional): What the columns are called instead; there
+            may be further ones. (default: :obj:`None`)
+        other_names (container, optional): Names that are not those of columns.
+            (default: :obj:`()`)
     """
+
+    names: tuple[str, ...]
+    header: bool | None = None
+    given: Sequence[str] | None = None
+    other_names: Container[str] = ()
+
+    def __str__(self) -> str:
+        return f"{len(self.names)}: {', '.join(self.names)}"
+
+    def find(self, found: Sequence[str]) -> list[int] | None:
+        """Returns where the columns are, if their names tell it."""
+        folded = [name.strip().lower() for name in found]
+        for header in (self.names, *_HEADERS) if self.given is None else (self.given,):
+            header = [name.strip().lower() for name in header]
+            if set(header) <= set(folded):
+                return [folded.index(name) for name in header]
+        return None
+
+    def check(self) -> None:
+        """Refuses what contradicts itself in files."""
+        if self.given is None:
+            return
+        if self.header is False:
+            raise ValueError("'columns' must not be given for files without a header")
+        number = len(self.names)
+        if isinstance(self.given, str) or len(set(self.given)) != number:
+            raise ValueError(f"'columns' must be {number} names (got {self.given!r})")
+
+
+class RowBlock(NamedTuple):
+    """Some consecutive rows, column by column, and the line of each."""
 
     columns: list[list[str]]
     lines: Sequence[int]
@@ -66,33 +105,8 @@ def ending(path: PathLike) -> str:
     return Path(Path(path).name.lower().removesuffix(".gz")).suffix
 
 
-def columns_by_name(
-    found: Sequence[str], names: Sequence[str], columns: Sequence[str] | None = None
-) -> list[int] | None:
-    r"""Returns where the wanted columns are, if their names tell it.
-
-    Args:
-        found (sequence): The names of the columns that there are.
-        names (sequence): The names of the wanted columns, which may have other
-            well-known names.
-        columns (sequence, optional): What the wanted columns are called
-            instead. (default: :obj:`None`)
-    """
-    folded = [name.strip().lower() for name in found]
-    for header in (names, *_HEADERS) if columns is None else (columns,):
-        header = [name.strip().lower() for name in header]
-        if set(header) <= set(folded):
-            return [folded.index(name) for name in header]
-    return None
-
-
 def read_rows(
-    path: PathLike,
-    names: tuple[str, ...],
-    header: bool | None = None,
-    columns: Sequence[str] | None = None,
-    other_names: Container[str] = (),
-    progress: bool = False,
+    path: PathLike, wanted: Columns, progress: bool = False
 ) -> Iterator[RowBlock]:
     r"""Reads a :obj:`.tsv`, :obj:`.txt` or :obj:`.csv` file, :obj:`.gz` or not.
 
@@ -100,39 +114,24 @@ def read_rows(
     quoted fields, and spaces around them do not count; any other is split at
     tabs and nothing else. Byte-order marks, CRLF line ends and blank lines are
     tolerated.
-
-    Args:
-        path (str): The file.
-        names (tuple): The names of the expected columns.
-        header (bool, optional): Whether the first row is a header. If
-            :obj:`None`, a first row made of well-known column names is one,
-            and columns may be in any order; triples whose first row might be
-            one are refused. (default: :obj:`None`)
-        columns (sequence, optional): The names of the wanted columns in the
-            file's header, which may have further ones.
-            (default: :obj:`None`)
-        other_names (container, optional): Names that are not those of columns.
-            (default: :obj:`()`)
-        progress (bool, optional): Whether to show a progress bar.
-            (default: :obj:`False`)
     """
-    _check_columns(names, header, columns)
+    wanted.check()
     path = Path(path)
     parse = _csv_blocks if ending(path) == ".csv" else _tsv_blocks
-    order: Sequence[int] = range(len(names))
+    order: Sequence[int] = range(len(wanted.names))
     suspect: list[str] = []  # the first row, while it may be a header
     num_rows = 0
     with open_source(path, progress) as (file, tick):
-        for i, block in enumerate(parse(path, file, names, columns is not None)):
+        for i, block in enumerate(parse(path, file, wanted)):
             if i == 0:
                 first, line = [column[0] for column in block.columns], block.lines[0]
-                found = _header_order(first, names, header, columns, (path, line))
+                found = _header_order(first, wanted, (path, line))
                 if found is not None:
                     block, order = block.without_first(), found
-                elif header is None and names == TRIPLES:
+                elif wanted.header is None and wanted.names == TRIPLES:
                     suspect = first
             block = RowBlock([block.columns[place] for place in order], block.lines)
-            _refuse_empty(path, block, names)
+            _refuse_empty(path, block, wanted)
             if suspect and _occurs(suspect, block if i else block.without_first()):
                 suspect = []
             num_rows += len(block.lines)
@@ -140,8 +139,9 @@ def read_rows(
             if len(block.lines) > 0:
                 yield block
     if num_rows == 0:
-        raise DataError(f"the file is empty, expected {_wanted(names)}", path, 1)
-    if suspect and num_rows >= _MIN_ROWS and not any(n in other_names for n in suspect):
+        raise DataError(f"the file is empty, expected {wanted}", path, 1)
+    is_other = any(name in wanted.other_names for name in suspect)
+    if suspect and num_rows >= _MIN_ROWS and not is_other:
         row = ", ".join(suspect)
         message = f"the names {row} do not occur again, are they a header? {_WAYS_OUT}"
         raise DataError(message, path, line)
@@ -179,123 +179,91 @@ def open_source(
         raise DataError(f"cannot be read: {error.strerror}", path) from None
 
 
-def _tsv_blocks(
-    path: Path, file: BinaryIO, names: tuple[str, ...], any_width: bool
-) -> Iterator[RowBlock]:
-    first, width = 1, 0 if any_width else len(names)
-    while lines := file.readlines(BLOCK_BYTES):
-        text = _decode(path, first, lines)
+def _tsv_blocks(path: Path, file: BinaryIO, wanted: Columns) -> Iterator[RowBlock]:
+    width = 0 if wanted.given else len(wanted.names)
+    for first, text in _texts(path, file):
         rows = text.removesuffix("\n").split("\n")
         if "\r" in text:
             rows = [row.removesuffix("\r") for row in rows]
-        numbers: Sequence[int] = range(first, first + len(rows))
+        lines: Sequence[int] = range(first, first + len(rows))
         if not all(rows):
-            numbers = [number for number, row in zip(numbers, rows) if row]
+            lines = [line for line, row in zip(lines, rows) if row]
             rows = [row for row in rows if row]
         if rows:
             width = width or rows[0].count("\t") + 1
-            for number, row in zip(numbers, rows):
+            for line, row in zip(lines, rows):
                 if row.count("\t") != width - 1:
-                    _refuse_width(path, number, row.count("\t") + 1, names, width)
-            yield _block("\t".join(rows).split("\t"), numbers, width)
-        first += len(lines)
+                    _refuse_width(row.count("\t") + 1, width, wanted, (path, line))
+            yield _block("\t".join(rows).split("\t"), lines, width)
 
 
-def _csv_blocks(
-    path: Path, file: BinaryIO, names: tuple[str, ...], any_width: bool
-) -> Iterator[RowBlock]:
-    reader = csv.reader(_text_lines(path, file), skipinitialspace=True, strict=True)
-    width = 0 if any_width else len(names)
+def _csv_blocks(path: Path, file: BinaryIO, wanted: Columns) -> Iterator[RowBlock]:
+    texts = (io.StringIO(text, newline="\n") for _, text in _texts(path, file))
+    reader = csv.reader(chain.from_iterable(texts), skipinitialspace=True, strict=True)
+    width = 0 if wanted.given else len(wanted.names)
     fields: list[str] = []
-    numbers: list[int] = []
-    rows = iter(reader)
-    while True:
-        # A quoted field may span lines: the row begins after the last one read.
-        start = reader.line_num + 1
-        try:
-            row = next(rows)
-        except StopIteration:
-            break
-        except csv.Error as error:
-            raise DataError(f"broken CSV: {error}", path, start) from None
-        if not row:
-            continue
-        width = width or len(row)
-        if len(row) != width:
-            _refuse_width(path, start, len(row), names, width)
-        fields += map(str.strip, row)
-        numbers.append(start)
-        if len(numbers) == BLOCK_BYTES >> 6:
-            yield _block(fields, numbers, width)
-            fields, numbers = [], []
-    if numbers:
-        yield _block(fields, numbers, width)
+    lines: list[int] = []
+    begin = 1
+    try:
+        for row in reader:
+            # A quoted field may span lines: the next row begins after the last one.
+            line, begin = begin, reader.line_num + 1
+            if not row:
+                continue
+            width = width or len(row)
+            if len(row) != width:
+                _refuse_width(len(row), width, wanted, (path, line))
+            fields += map(str.strip, row)
+            lines.append(line)
+            if len(lines) == BLOCK_BYTES >> 6:
+                yield _block(fields, lines, width)
+                fields, lines = [], []
+    except csv.Error as error:
+        raise DataError(f"broken CSV: {error}", path, begin) from None
+    if lines:
+        yield _block(fields, lines, width)
 
 
-def _text_lines(path: Path, file: BinaryIO) -> Iterator[str]:
+def _texts(path: Path, file: BinaryIO) -> Iterator[tuple[int, str]]:
+    """Yields blocks of whole lines, each with the number of its first line."""
     first = 1
     while lines := file.readlines(BLOCK_BYTES):
-        yield from io.StringIO(_decode(path, first, lines), newline="\n")
+        if first == 1:
+            lines[0] = lines[0].removeprefix(b"\xef\xbb\xbf")
+        content = b"".join(lines)
+        try:
+            text = content.decode()
+        except UnicodeDecodeError as error:
+            before = content[: error.start]
+            column = error.start - before.rfind(b"\n")
+            at = f"byte {content[error.start]:#04x} at column {column}"
+            message = f"{at} is not UTF-8, expected UTF-8 text"
+            raise DataError(message, path, first + before.count(b"\n")) from None
+        yield first, text
         first += len(lines)
 
 
-def _decode(path: Path, first: int, lines: list[bytes]) -> str:
-    if first == 1:
-        lines[0] = lines[0].removeprefix(b"\xef\xbb\xbf")
-    try:
-        return b"".join(lines).decode()
-    except UnicodeDecodeError:
-        for number, line in enumerate(lines, first):
-            try:
-                line.decode()
-            except UnicodeDecodeError as error:
-                at = f"byte {line[error.start]:#04x} at column {error.start + 1}"
-                raise DataError(
-                    f"{at} is not UTF-8, expected UTF-8 text", path, number
-                ) from None
-        raise
-
-
-def _block(fields: list[str], numbers: Sequence[int], width: int) -> RowBlock:
-    return RowBlock([fields[column::width] for column in range(width)], numbers)
-
-
-def _check_columns(
-    names: tuple[str, ...], header: bool | None, columns: Sequence[str] | None
-) -> None:
-    if columns is None:
-        return
-    if header is False:
-        raise ValueError("'columns' must not be given for files without a header")
-    if isinstance(columns, str) or len(set(columns)) != len(names):
-        raise ValueError(f"'columns' must be {len(names)} names (got {columns!r})")
+def _block(fields: list[str], lines: Sequence[int], width: int) -> RowBlock:
+    return RowBlock([fields[column::width] for column in range(width)], lines)
 
 
 def _header_order(
-    first: list[str],
-    names: tuple[str, ...],
-    header: bool | None,
-    columns: Sequence[str] | None,
-    place: tuple[Path, int],
+    first: list[str], wanted: Columns, place: tuple[Path, int]
 ) -> Sequence[int] | None:
     """Returns where the wanted columns are if the first row is a header."""
-    found = columns_by_name(first, names, columns)
-    if columns is not None and found is None:
-        message = f"the columns are {', '.join(first)}, expected {', '.join(columns)}"
+    found, given = wanted.find(first), wanted.given
+    if given is not None and found is None:
+        message = f"the columns are {', '.join(first)}, expected {', '.join(given)}"
         raise DataError(message, *place)
-    if header and names == VALUES and is_number(first[-1]):
+    if wanted.header and wanted.names == VALUES and is_number(first[-1]):
         message = f"the value {first[-1]} is a number, expected a header"
         raise DataError(f"{message} (use --columns if only triples have one)", *place)
-    if header or columns is not None or (header is None and _is_header(first, found)):
-        return found or range(len(names))
-    return None
-
-
-def _is_header(first: list[str], found: list[int] | None) -> bool:
-    """Tells whether a row looks like one; letters alone only in their order."""
-    if found is None:
-        return False
-    return found == sorted(found) or all(len(name.strip()) > 1 for name in first)
+    is_header = wanted.header or given is not None
+    if wanted.header is None and given is None and found is not None:
+        # Letters alone are names of columns only in their order.
+        are_words = all(len(name.strip()) > 1 for name in first)
+        is_header = are_words or found == sorted(found)
+    return (found or range(len(wanted.names))) if is_header else None
 
 
 def _occurs(triple: list[str], rows: RowBlock) -> bool:
@@ -316,25 +284,22 @@ def is_number(text: str) -> bool:
         return False
 
 
-def _refuse_empty(path: Path, block: RowBlock, names: tuple[str, ...]) -> None:
-    empty = [
-        (next(i for i, field in enumerate(column) if not field.strip()), name)
-        for name, column in zip(names, block.columns)
-        if "" in column or any(map(str.isspace, column))
-    ]
-    if empty:
-        row, name = min(empty, key=lambda found: found[0])
-        message = f"the {name} is empty, expected {_wanted(names)}"
-        raise DataError(message, path, block.lines[row])
+def _refuse_empty(path: Path, block: RowBlock, wanted: Columns) -> None:
+    if not any(
+        "" in column or any(map(str.isspace, column)) for column in block.columns
+    ):
+        return
+    for line, *fields in zip(block.lines, *block.columns):
+        for name, field in zip(wanted.names, fields):
+            if not field.strip():
+                message = f"the {name} is empty, expected {wanted}"
+                raise DataError(message, path, line)
 
 
 def _refuse_width(
-    path: Path, line: int, found: int, names: tuple[str, ...], width: int
+    found: int, width: int, wanted: Columns, place: tuple[Path, int]
 ) -> NoReturn:
     columns = "1 column" if found == 1 else f"{found} columns"
-    wanted = _wanted(names) if width == len(names) else f"{width} as in the first row"
-    raise DataError(f"{columns}, expected {wanted}", path, line)
-
-
-def _wanted(names: tuple[str, ...]) -> str:
-    return f"{len(names)}: {', '.join(names)}"
+    is_usual = width == len(wanted.names)
+    expected = str(wanted) if is_usual else f"{width} as in the first row"
+    raise DataError(f"{columns}, expected {expected}", *place)

@@ -49,14 +49,7 @@ def load_kb(path: PathLike) -> HeteroData:
 
 
 def save_tensors(content: dict[str, Any], path: PathLike, kind: str) -> None:
-    r"""Saves tensors and plain values; the file is written whole or not at all.
-
-    Args:
-        content (dict): What to save.
-        path (str): The file to write.
-        kind (str): :obj:`"knowledge base"`, :obj:`"rules"`,
-            :obj:`"checkpoint"` or :obj:`"model"`.
-    """
+    """Saves tensors and plain values; the file is written whole or not at all."""
     if kind not in _KINDS:
         raise ValueError(f"'kind' must be one of {list(_KINDS)} (got {kind!r})")
     # In memory first, as the errors of torch do not tell that a disk is full.
@@ -68,15 +61,9 @@ def save_tensors(content: dict[str, Any], path: PathLike, kind: str) -> None:
 
 
 def load_tensors(path: PathLike, kind: str) -> dict[str, Any]:
-    r"""Loads what :meth:`save_tensors` wrote, without running code.
+    """Loads what :meth:`save_tensors` wrote, without running code.
 
-    Args:
-        path (str): The file.
-        kind (str): The kind that the file must have.
-
-    Raises:
-        DataError: If the file is missing, damaged, of another kind, or of
-            another version.
+    Refuses a file that is missing, damaged, of another kind or another version.
     """
     try:
         with open(path, "rb") as file:

@@ -3,12 +3,16 @@
 from collections import defaultdict
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kblrn_pyg.data.rows import TRIPLES
+from kblrn_pyg.data.rows import TRIPLES, Columns
 from kblrn_pyg.data.sources import Source, source_rows
+
+Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -30,20 +34,24 @@ class NamedTriples:
 
     entities: list[str]
     relations: list[str]
-    head: NDArray[np.int64]
-    rel: NDArray[np.int64]
-    tail: NDArray[np.int64]
+    head: Ids
+    rel: Ids
+    tail: Ids
     num_duplicates: int = 0
 
     def __len__(self) -> int:
         return len(self.head)
 
 
-def new_index() -> "defaultdict[str, int]":
-    """Returns a dictionary that gives every new key the next free id."""
-    index: defaultdict[str, int] = defaultdict()
-    index.default_factory = index.__len__
-    return index
+class Index(defaultdict[Any, int]):
+    """Gives every new key the next free id."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__len__)
+
+    def ids(self, keys: Sequence[Any]) -> Ids:
+        """Returns the ids of keys, new ones among them."""
+        return np.fromiter(map(self.__getitem__, keys), np.int64, len(keys))
 
 
 def read_triples(
@@ -76,33 +84,28 @@ def read_triples(
         >>> triples.entities, triples.relations
         (['Ada', 'Ben'], ['spouse'])
     """
-    entity_id, relation_id = new_index(), new_index()
-    heads, rels, tails = [], [], []
-    for block in source_rows(source, TRIPLES, header, columns, other_names, progress):
-        head, relation, tail = block.columns
-        ends = [""] * (2 * len(head))
-        ends[0::2], ends[1::2] = head, tail
-        ids = np.fromiter(map(entity_id.__getitem__, ends), np.int64, len(ends))
-        heads.append(ids[0::2])
-        tails.append(ids[1::2])
-        rels.append(
-            np.fromiter(map(relation_id.__getitem__, relation), np.int64, len(head))
-        )
+    wanted = Columns(TRIPLES, header, columns, other_names)
+    entities, relations = Index(), Index()
+    ends, rels = [], []
+    for (head, relation, tail), _ in source_rows(source, wanted, progress):
+        ends.append(entities.ids(list(chain.from_iterable(zip(head, tail)))))
+        rels.append(relations.ids(relation))
+    head_tail = np.concatenate(ends)
     return distinct_triples(
-        list(entity_id),
-        list(relation_id),
-        np.concatenate(heads),
+        list(entities),
+        list(relations),
+        head_tail[0::2],
         np.concatenate(rels),
-        np.concatenate(tails),
+        head_tail[1::2],
     )
 
 
 def distinct_triples(
     entities: list[str],
     relations: list[str],
-    head: NDArray[np.int64],
-    rel: NDArray[np.int64],
-    tail: NDArray[np.int64],
+    head: Ids,
+    rel: Ids,
+    tail: Ids,
 ) -> NamedTriples:
     """Keeps the first of equal triples, in the order given."""
     keep = first_occurrences(head * max(len(entities), 1) + tail, rel)
@@ -112,9 +115,7 @@ def distinct_triples(
     return NamedTriples(entities, relations, head, rel, tail, dropped)
 
 
-def first_occurrences(
-    major: NDArray[np.int64], minor: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def first_occurrences(major: Ids, minor: Ids) -> Ids:
     """Returns, in order, the positions at which a pair of keys occurs first."""
     order = np.lexsort((minor, major))
     major, minor = major[order], minor[order]

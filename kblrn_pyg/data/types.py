@@ -1,7 +1,9 @@
 """PyG graphs as knowledge bases: of several node types, of one, homogeneous."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
+from itertools import accumulate, chain
 
 import torch
 from torch import Tensor
@@ -9,7 +11,7 @@ from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg.data.errors import DataError
 from kblrn_pyg.data.graph import LABELS, OTHER_LABELS, asked_edges, column_names
-from kblrn_pyg.data.kb import ask, make_kb, value_matrix
+from kblrn_pyg.data.kb import ask, make_kb
 from kblrn_pyg.data.validate import validate_kb
 
 
@@ -42,7 +44,7 @@ def unify_types(
         attributes = _attributes(data)
     _check_types(data, attributes)
     sizes = {node_type: _num_nodes(data, node_type) for node_type in data.node_types}
-    offsets = dict(zip(sizes, [0, *torch.tensor(list(sizes.values())).cumsum(0)[:-1]]))
+    offsets = dict(zip(sizes, accumulate(sizes.values(), initial=0)))
 
     out = HeteroData()
     entity = out["entity"]
@@ -54,17 +56,17 @@ def unify_types(
             name for kind in sizes for name in _node_names(data, kind, "identifier")
         ]
     out.attribute_names, entity.x = _unify_values(data, attributes, sizes, offsets)
-    entity.type = torch.arange(len(sizes)).repeat_interleave(
-        torch.tensor(list(sizes.values()))
-    )
+    counts = torch.tensor(list(sizes.values()))
+    entity.type = torch.arange(len(sizes)).repeat_interleave(counts)
     out.type_names = list(sizes)
     # One dictionary: PyG takes a list of a store for attributes of its edges if
     # there happen to be as many.
     out.typed_relations = {}
-    asked = asked_edges(data.edge_stores)
-    for edge_type, name, edges in zip(data.edge_types, _relation_names(data), asked):
+    relations = Counter(relation for _, relation, _ in data.edge_types)
+    for edge_type, edges in zip(data.edge_types, asked_edges(data.edge_stores)):
         source, relation, target = edge_type
-        shift = torch.tensor([[int(offsets[source])], [int(offsets[target])]])
+        name = relation if relations[relation] == 1 else ".".join(edge_type)
+        shift = torch.tensor([[offsets[source]], [offsets[target]]])
         store = out["entity", name, "entity"]
         store.edge_index = data[edge_type].edge_index + shift
         store.edge_label_index = edges + shift
@@ -94,9 +96,7 @@ def from_homogeneous(data: Data, num_relations: int = 0) -> HeteroData:
     names = data.get("name") or [str(i) for i in range(data.num_nodes)]
     if len(names) != data.num_nodes:
         raise DataError(f"'name' must have {data.num_nodes} entries (got {len(names)})")
-    attributes = data.get("attribute_names")
-    if attributes is None:
-        attributes = column_names(data.x, "data")
+    attributes = column_names(data, "data")
     kb = make_kb(
         [str(name) for name in names],
         [str(r) for r in range(num_relations)],
@@ -165,8 +165,7 @@ def _with_names(data: HeteroData) -> HeteroData:
     if names is None:
         names = list(_attributes(data)["entity"])
         entity.pop("attribute_names", None)
-        if not names:
-            x = None
+        x = x if names else None
     if x is None and not names:
         x = torch.empty(entity.num_nodes, 0, dtype=torch.double)
     out.attribute_names = names
@@ -185,7 +184,7 @@ def split_types(data: HeteroData) -> HeteroData:
         raise DataError("the knowledge base has no node types, expected 'type_names'")
     entity = data["entity"]
     sizes = torch.bincount(entity.type, minlength=len(data.type_names)).tolist()
-    offsets = [0, *torch.tensor(sizes).cumsum(0).tolist()]
+    offsets = list(accumulate(sizes, initial=0))
     out = HeteroData()
     for kind, node_type in enumerate(data.type_names):
         part = slice(offsets[kind], offsets[kind + 1])
@@ -228,19 +227,15 @@ def _node_names(data: HeteroData, node_type: str, key: str = "name") -> list[str
 
 
 def _check_types(data: HeteroData, attributes: Mapping[str, Sequence[str]]) -> None:
-    for source, relation, target in data.edge_types:
-        for node_type in (source, target):
+    named = [(f"{edge_type}", edge_type[::2]) for edge_type in data.edge_types]
+    for where, node_types in [*named, ("'attributes'", tuple(attributes))]:
+        for node_type in node_types:
             if node_type not in data.node_types:
                 raise DataError(
-                    f"{(source, relation, target)} names the node type "
-                    f"{node_type!r}, expected one of {data.node_types}"
+                    f"{where} names the node type {node_type!r}, expected one of "
+                    f"{data.node_types}"
                 )
     for node_type, names in attributes.items():
-        if node_type not in data.node_types:
-            raise DataError(
-                f"'attributes' names the node type {node_type!r}, expected one of "
-                f"{data.node_types}"
-            )
         if isinstance(names, str) or len(set(names)) < len(names):
             raise DataError(
                 f"the attributes of {node_type!r} must be a list of different names "
@@ -248,49 +243,33 @@ def _check_types(data: HeteroData, attributes: Mapping[str, Sequence[str]]) -> N
             )
 
 
-def _relation_names(data: HeteroData) -> list[str]:
-    relations = [relation for _, relation, _ in data.edge_types]
-    return [
-        relation if relations.count(relation) == 1 else f"{source}.{relation}.{target}"
-        for source, relation, target in data.edge_types
-    ]
-
-
 def _attributes(data: HeteroData) -> dict[str, Sequence[str]]:
     """Returns the names of the columns of each node type."""
-    attributes = {}
-    for kind in data.node_types:
-        names = data[kind].get("attribute_names")
-        if names is None:
-            prefix = f"{kind}." if len(data.node_types) > 1 else ""
-            names = column_names(data[kind].get("x"), f"data[{kind!r}]", prefix)
-        attributes[kind] = names
-    return attributes
+    has_several = len(data.node_types) > 1
+    return {
+        kind: column_names(data[kind], f"data[{kind!r}]", f"{kind}." * has_several)
+        for kind in data.node_types
+    }
 
 
 def _unify_values(
     data: HeteroData,
     attributes: Mapping[str, Sequence[str]],
     sizes: Mapping[str, int],
-    offsets: Mapping[str, Tensor],
+    offsets: Mapping[str, int],
 ) -> tuple[list[str], Tensor]:
-    column = {
-        name: i
-        for i, name in enumerate(
-            dict.fromkeys(name for names in attributes.values() for name in names)
-        )
-    }
-    x = value_matrix(sum(sizes.values()), len(column), *([[]] * 3))  # type: ignore[arg-type]
+    columns = list(dict.fromkeys(chain.from_iterable(attributes.values())))
+    shape = sum(sizes.values()), len(columns)
+    x = torch.full(shape, torch.nan, dtype=torch.double)
     for node_type, names in attributes.items():
         if not names:
             continue
         values = data[node_type].get("x")
         if values is None or values.size(-1) != len(names):
-            shape = None if values is None else list(values.size())
+            found = None if values is None else list(values.size())
             raise DataError(
-                f"data[{node_type!r}].x must have {len(names)} columns (got {shape})"
+                f"data[{node_type!r}].x must have {len(names)} columns (got {found})"
             )
-        begin = int(offsets[node_type])
-        columns = torch.tensor([column[name] for name in names])
-        x[begin : begin + sizes[node_type], columns] = values.detach().double()
-    return list(column), x
+        begin, places = offsets[node_type], [columns.index(name) for name in names]
+        x[begin : begin + sizes[node_type], places] = values.detach().double()
+    return columns, x

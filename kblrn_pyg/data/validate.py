@@ -1,4 +1,4 @@
-"""What keeps a HeteroData from being a knowledge base."""
+"""What keeps a HeteroData from being a knowledge base, or from being the same one."""
 
 from typing import Any
 
@@ -40,6 +40,24 @@ def find_problems(data: HeteroData) -> list[str]:
             "'unify_types' makes one entity space of several node types"
         ]
     return _entity_problems(data) + _edge_problems(data)
+
+
+def how_different(kb: HeteroData, other: HeteroData) -> str | None:
+    """Tells what another knowledge base has instead, :obj:`None` if ids mean the same.
+
+    Readers number names by their appearance, so that the same triples in
+    another order make another knowledge base.
+    """
+    entities = kb["entity"], other["entity"]
+    mine, theirs = (entity.get("identifier", entity.name) for entity in entities)
+    if len(mine) != len(theirs) or len(kb.edge_types) != len(other.edge_types):
+        return f"{len(theirs)} entities and {len(other.edge_types)} relations"
+    if kb.edge_types != other.edge_types:
+        return "other names of relations, or another order"
+    if mine != theirs:
+        i = next(i for i, (a, b) in enumerate(zip(mine, theirs)) if a != b)
+        return f"{theirs[i]!r} as entity {i}, which is {mine[i]!r}"
+    return None
 
 
 def _entity_problems(data: HeteroData) -> list[str]:

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kblrn_pyg.data.errors import DataError
-from kblrn_pyg.data.rows import VALUES, RowBlock, is_number
+from kblrn_pyg.data.rows import VALUES, Columns, is_number
 from kblrn_pyg.data.sources import Source, place, source_rows
-from kblrn_pyg.data.triples import new_index
+from kblrn_pyg.data.triples import Ids, Index
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class NamedValues:
 
     entities: list[str]
     attributes: list[str]
-    entity: NDArray[np.int64]
-    attribute: NDArray[np.int64]
+    entity: Ids
+    attribute: Ids
     value: NDArray[np.float64]
     num_averaged: int = 0
 
@@ -69,39 +69,38 @@ def read_values(
         >>> read_values([("Ada", "born", 1950), ("Ada", "born", 1952)]).value
         array([1951.])
     """
-    entity_id, attribute_id = new_index(), new_index()
+    entity_id, attribute_id = Index(), Index()
     entities, attributes, values, lines = [], [], [], []
-    for block in source_rows(source, VALUES, header, columns, progress=progress):
-        entity, attribute, _ = block.columns
-        entities.append(np.array([entity_id[name] for name in entity]))
-        attributes.append(np.array([attribute_id[name] for name in attribute]))
-        values.append(_parse_numbers(source, block))
+    wanted = Columns(VALUES, header, columns)
+    for block in source_rows(source, wanted, progress):
+        entity, attribute, texts = block.columns
+        entities.append(entity_id.ids(entity))
+        attributes.append(attribute_id.ids(attribute))
+        bad = next((i for i, text in enumerate(texts) if not is_number(text)), None)
+        if bad is not None:
+            message = f"the value {texts[bad]!r} is not a finite number, expected one"
+            raise DataError(message, **place(source, block.lines[bad]))
+        values.append(np.array(list(map(float, texts))))
         lines.append(np.array(block.lines))
     named = NamedValues(
         list(entity_id),
         list(attribute_id),
-        np.concatenate(entities).astype(np.int64),
-        np.concatenate(attributes).astype(np.int64),
+        np.concatenate(entities),
+        np.concatenate(attributes),
         np.concatenate(values),
     )
     if strict:
-        _refuse_second_values(source, named, np.concatenate(lines))
+        refuse_repeated(named, source, np.concatenate(lines))
     return average_repeated(named) if average else named
 
 
 def join_values(tables: Sequence[NamedValues]) -> NamedValues:
-    r"""Joins values from several sources, by the names of their entities.
-
-    Args:
-        tables (sequence): What has been read, before anything is averaged.
-    """
-    entity_id, attribute_id = new_index(), new_index()
-    entities, attributes = [], []
-    for table in tables:
-        entity = np.array([entity_id[name] for name in table.entities], np.int64)
-        column = np.array([attribute_id[name] for name in table.attributes], np.int64)
-        entities.append(entity[table.entity])
-        attributes.append(column[table.attribute])
+    """Joins values by names, before anything is averaged."""
+    entity_id, attribute_id = Index(), Index()
+    entities = [entity_id.ids(table.entities)[table.entity] for table in tables]
+    attributes = [
+        attribute_id.ids(table.attributes)[table.attribute] for table in tables
+    ]
     return NamedValues(
         list(entity_id),
         list(attribute_id),
@@ -111,16 +110,23 @@ def join_values(tables: Sequence[NamedValues]) -> NamedValues:
     )
 
 
-def refuse_repeated(values: NamedValues) -> None:
+def refuse_repeated(
+    values: NamedValues, source: Source = (), lines: Ids | None = None
+) -> None:
     """Refuses a second value of an entity and an attribute, wherever it is from."""
     key = values.entity * max(len(values.attributes), 1) + values.attribute
-    unique, count = np.unique(key, return_counts=True)
-    if len(unique) < len(key):
-        at = int(np.flatnonzero(key == unique[count > 1][0])[0])
-        raise DataError(
-            f"several values of {values.attributes[values.attribute[at]]!r} for "
-            f"{values.entities[values.entity[at]]!r}, expected one"
-        )
+    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+    first = first[inverse]
+    again = np.flatnonzero(first != np.arange(len(key)))
+    if again.size == 0:
+        return
+    at = again[0]
+    entity = values.entities[values.entity[at]]
+    pair = f"{values.attributes[values.attribute[at]]!r} for {entity!r}, expected one"
+    if lines is None:
+        raise DataError(f"several values of {pair}")
+    message = f"a second value of {pair} (the first is in line {lines[first[at]]})"
+    raise DataError(message, **place(source, int(lines[at])))
 
 
 def average_repeated(values: NamedValues) -> NamedValues:
@@ -138,29 +144,3 @@ def average_repeated(values: NamedValues) -> NamedValues:
         np.bincount(inverse, weights=values.value) / count,
         values.num_averaged + len(key) - len(unique),
     )
-
-
-def _parse_numbers(source: Source, block: RowBlock) -> NDArray[np.float64]:
-    texts = block.columns[2]
-    bad = next((i for i, text in enumerate(texts) if not is_number(text)), None)
-    if bad is not None:
-        message = f"the value {texts[bad]!r} is not a finite number, expected one"
-        raise DataError(message, **place(source, block.lines[bad]))
-    return np.array(list(map(float, texts)))
-
-
-def _refuse_second_values(
-    source: Source, values: NamedValues, lines: NDArray[np.int64]
-) -> None:
-    seen: dict[tuple[int, int], int] = {}
-    for entity, attribute, line in zip(
-        values.entity.tolist(), values.attribute.tolist(), lines.tolist()
-    ):
-        earlier = seen.setdefault((entity, attribute), line)
-        if earlier != line:
-            message = (
-                f"a second value of {values.attributes[attribute]!r} for "
-                f"{values.entities[entity]!r}, expected one (the first is in "
-                f"line {earlier})"
-            )
-            raise DataError(message, **place(source, line))

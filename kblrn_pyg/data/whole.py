@@ -45,36 +45,22 @@ def whole_file(path: PathLike, mode: str = "wb", **kwargs: Any) -> Iterator[IO[A
             "still there",
             path,
         ) from error
-    _sync_directory(path.parent)
-
-
-def write_text(path: PathLike, text: str) -> None:
-    r"""Writes a UTF-8 text file; see :meth:`whole_file`.
-
-    Args:
-        path (str): The file to write.
-        text (str): Its content.
-    """
-    write_bytes(path, text.encode())
-
-
-def write_bytes(path: PathLike, *contents: bytes | memoryview) -> None:
-    r"""Writes a binary file; see :meth:`whole_file`.
-
-    Args:
-        path (str): The file to write.
-        *contents (bytes): Its content, in one or several pieces.
-    """
-    with whole_file(path) as file:
-        for content in contents:
-            file.write(content)
-
-
-def _sync_directory(path: Path) -> None:
-    """Makes a new name in a directory last, where the file system can."""
+    # The new name lasts, where the file system can do that.
     with suppress(OSError):
-        handle = os.open(path, os.O_RDONLY)
+        handle = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def write_text(path: PathLike, text: str) -> None:
+    """Writes a UTF-8 text file; see :meth:`whole_file`."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: PathLike, *contents: bytes | memoryview) -> None:
+    """Writes a binary file, in one or several pieces; see :meth:`whole_file`."""
+    with whole_file(path) as file:
+        for content in contents:
+            file.write(content)

@@ -22,9 +22,6 @@ def short_names(names: Sequence[str]) -> list[str]:
     ending only the first and the last segment stay, or the last two, if the
     last one equals the first.
 
-    Args:
-        names (sequence): The names.
-
     Example:
         >>> short_names(["/soccer/roster./sports/place", "/rugby/roster./sports/place"])
         ['soccer…place', 'rugby…place']
@@ -39,9 +36,6 @@ def short_names(names: Sequence[str]) -> list[str]:
 
 def in_words(name: str) -> str:
     r"""Writes a name with spaces instead of underscores.
-
-    Args:
-        name (str): The name, already short.
 
     Example:
         >>> in_words("team…place_of_birth")
@@ -75,10 +69,6 @@ def number_text(value: float, scale: float | None = None) -> str:
 def value_text(attribute: str, value: float) -> str:
     r"""Writes the value of an attribute; dates become years.
 
-    Args:
-        attribute (str): The name of the attribute.
-        value (float): The value.
-
     Example:
         >>> value_text("date_of_birth", 1961.6), value_text("latitude", 21.25)
         ('1961', '21.25')
@@ -92,28 +82,8 @@ def value_text(attribute: str, value: float) -> str:
     return minus(f"{value:,.0f}" if is_long else f"{value:.4g}")
 
 
-def plain(value: float | None) -> str:
-    r"""Writes a value with at most two decimals, unless it is tiny or huge.
-
-    Args:
-        value (float or None): The value; :obj:`None` is unknown.
-
-    Example:
-        >>> plain(1950.0), plain(1969.1666), plain(0.00123456), plain(None)
-        ('1950', '1969.17', '0.00123', 'unknown')
-    """
-    if value is None:
-        return "unknown"
-    if value != 0 and not 0.1 <= abs(value) < _HUGE:
-        return f"{value:.3g}"
-    return f"{value:.2f}".rstrip("0").rstrip(".")
-
-
 def signed(value: float) -> str:
     r"""Writes a contribution with its sign.
-
-    Args:
-        value (float): The contribution.
 
     Example:
         >>> signed(1.5), signed(-0.25), signed(-0.0001)
@@ -125,9 +95,6 @@ def signed(value: float) -> str:
 def minus(text: str) -> str:
     r"""Gives numbers the minus sign, which is as wide as a plus.
 
-    Args:
-        text (str): Numbers with hyphens.
-
     Example:
         >>> minus("-2.5")
         '−2.5'
@@ -138,9 +105,6 @@ def minus(text: str) -> str:
 def rank_text(rank: float) -> str:
     r"""Writes a rank, which may be a half.
 
-    Args:
-        rank (float): The rank.
-
     Example:
         >>> rank_text(1234.0), rank_text(2.5)
         ('1,234', '2.5')
@@ -149,11 +113,7 @@ def rank_text(rank: float) -> str:
 
 
 def listing(names: Sequence[str], total: int) -> str:
-    r"""Lists names, and how many more there are.
-
-    Args:
-        names (sequence): Some of the names.
-        total (int): The number of all names.
+    r"""Lists some names, and how many more of the total there are.
 
     Example:
         >>> listing(["Ada", "Ben"], 5), listing([], 5)

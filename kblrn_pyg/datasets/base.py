@@ -1,28 +1,19 @@
 """What all data sets share."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import NamedTuple
 
 from torch_geometric.data import HeteroData, InMemoryDataset
 
-from kblrn_pyg.data import DataError, load_kb, save_kb, validate_kb
+from kblrn_pyg.data import DataError, flat_triples, load_kb, save_kb, validate_kb
 from kblrn_pyg.datasets.files import RawFile
 
 Transform = Callable[[HeteroData], HeteroData]
 
 
-@dataclass(frozen=True)
-class Counts:
-    r"""The numbers that a data set must have.
-
-    Args:
-        entities (int): Entities.
-        relations (int): Relations.
-        train (int): Training triples.
-        val (int): Validation triples.
-        test (int): Test triples.
-    """
+class Counts(NamedTuple):
+    """The numbers that a data set must have: triples by split."""
 
     entities: int
     relations: int
@@ -30,32 +21,16 @@ class Counts:
     val: int
     test: int
 
-    @classmethod
-    def of(cls, kbs: dict[str, HeteroData]) -> "Counts":
-        """Counts what is in a knowledge base."""
 
-        def asked(split: str) -> int:
-            return sum(
-                store.edge_label_index.size(1) for store in kbs[split].edge_stores
-            )
-
-        train = kbs["train"]
-        return cls(
-            train["entity"].num_nodes,
-            len(train.edge_types),
-            asked("train"),
-            asked("val"),
-            asked("test"),
-        )
-
-    def require(self, expected: "Counts", name: str) -> None:
-        """Refuses numbers that differ from the expected ones."""
-        for field in fields(self):
-            found, wanted = getattr(self, field.name), getattr(expected, field.name)
-            if found != wanted:
-                raise DataError(
-                    f"{name} has {found:,} {field.name}, expected {wanted:,}"
-                )
+def check_counts(kbs: dict[str, HeteroData], expected: Counts, name: str) -> None:
+    """Refuses a data set whose numbers differ from the expected ones."""
+    train = kbs["train"]
+    found = [train["entity"].num_nodes, len(train.edge_types)]
+    for split in ("train", "val", "test"):
+        found.append(flat_triples(kbs[split], "edge_label_index")[0].numel())
+    for kind, number, wanted in zip(Counts._fields, found, expected):
+        if number != wanted:
+            raise DataError(f"{name} has {number:,} {kind}, expected {wanted:,}")
 
 
 class KBDataset(InMemoryDataset):
@@ -117,7 +92,7 @@ class KBDataset(InMemoryDataset):
         for file, path in zip(self.files, self.raw_paths):
             file.verify(Path(path))
         kbs = self.build(dict(zip((file.name for file in self.files), self.raw_paths)))
-        Counts.of(kbs).require(self.counts, type(self).__name__)
+        check_counts(kbs, self.counts, type(self).__name__)
         for split, path in zip(self.splits, self.processed_paths):
             validate_kb(kbs[split])
             data = kbs[split]

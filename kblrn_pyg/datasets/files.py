@@ -3,6 +3,7 @@
 import hashlib
 import logging
 import os
+import shutil
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
@@ -16,8 +17,6 @@ from kblrn_pyg.data.whole import whole_file
 logger = logging.getLogger(__name__)
 
 ENVIRONMENT = "KBLRN_DATA"
-
-_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -42,10 +41,8 @@ class RawFile:
     def locate(self, raw_dir: str) -> Path:
         """Returns the file below :obj:`KBLRN_DATA` if it is there, else in the root."""
         directory = os.environ.get(ENVIRONMENT)
-        if directory:
-            path = Path(directory) / self.path
-            if path.exists():
-                return path
+        if directory and (path := Path(directory) / self.path).exists():
+            return path
         return Path(raw_dir) / self.name
 
     def fetch(self, raw_dir: str) -> None:
@@ -66,8 +63,7 @@ class RawFile:
                 with tqdm.wrapattr(
                     file, "write", total=size, desc=self.name, leave=False
                 ) as out:
-                    while chunk := response.read(_CHUNK):
-                        out.write(chunk)
+                    shutil.copyfileobj(response, out)
         except (urllib.error.URLError, OSError) as error:
             reason = getattr(error, "reason", None) or error
             raise DataError(
@@ -77,13 +73,24 @@ class RawFile:
 
     def verify(self, path: Path, advice: str = "delete it and load again") -> None:
         """Refuses a file whose content is not the expected one."""
-        digest = hashlib.sha256()
         with open(path, "rb") as file:
-            while chunk := file.read(_CHUNK):
-                digest.update(chunk)
-        if digest.hexdigest() != self.sha256:
-            raise DataError(
-                f"{self.name} has the sha256 {digest.hexdigest()}, expected "
-                f"{self.sha256}; {advice}",
-                path,
-            )
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        if found != self.sha256:
+            message = f"{self.name} has the sha256 {found}, expected {self.sha256}"
+            raise DataError(f"{message}; {advice}", path)
+
+
+def split_files(
+    directory: str, url: str, train: str, valid: str, test: str
+) -> tuple[RawFile, ...]:
+    r"""Returns the files of the training, validation and test triples.
+
+    Args:
+        directory (str): Their directory below :obj:`KBLRN_DATA`.
+        url (str): Their public home, with :obj:`{}` for the split.
+        train (str): The checksum of the training triples, and so on.
+    """
+    return tuple(
+        RawFile(f"{directory}/{split}.txt", url.format(split), sha256)
+        for split, sha256 in (("train", train), ("valid", valid), ("test", test))
+    )

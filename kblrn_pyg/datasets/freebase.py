@@ -14,7 +14,7 @@ from kblrn_pyg.data import (
     read_values,
 )
 from kblrn_pyg.datasets.base import Counts, KBDataset
-from kblrn_pyg.datasets.files import RawFile
+from kblrn_pyg.datasets.files import RawFile, split_files
 
 _VILLMOW = (
     "https://raw.githubusercontent.com/villmow/datasets_knowledge_embedding/master"
@@ -33,10 +33,17 @@ LABELS = RawFile(
 )
 
 
-def read_labels(path: str) -> dict[str, str]:
-    """Reads the names of Freebase's entities."""
-    with open(path, encoding="utf-8") as file:
-        return {key: entry["label"] for key, entry in json.load(file).items()}
+def build_splits(paths: dict[str, str]) -> dict[str, HeteroData]:
+    """Builds all splits, with numbers and Freebase's labels if there are files."""
+    names = {"train": "train.txt", "val": "valid.txt", "test": "test.txt"}
+    splits = {split: read_triples(paths[name], False) for split, name in names.items()}
+    values = labels = None
+    if NUMBERS.name in paths:
+        values = read_values(paths[NUMBERS.name], header=False)
+    if LABELS.name in paths:
+        with open(paths[LABELS.name], encoding="utf-8") as file:
+            labels = {key: entry["label"] for key, entry in json.load(file).items()}
+    return build_kb(splits, values, labels, min_entities=1)[0]
 
 
 class FB15k(KBDataset):
@@ -64,34 +71,19 @@ class FB15k(KBDataset):
 
     counts = Counts(14951, 1345, 483142, 50000, 59071)
     files = (
-        RawFile(
-            "FB15k/train.txt",
-            f"{_VILLMOW}/FB15K/train.txt",
-            "f9cdfd2685f6483bd3a499d433919b15d62f0715c6cf18b2ca30c2aa5c47a704",
-        ),
-        RawFile(
-            "FB15k/valid.txt",
-            f"{_VILLMOW}/FB15K/valid.txt",
-            "471929cde9cf74b1caa8348c2b601c8010d6b2f2a56bae49b4ebfd14c9bce855",
-        ),
-        RawFile(
-            "FB15k/test.txt",
-            f"{_VILLMOW}/FB15K/test.txt",
-            "5b60b4de325482c3368e22d0b7452d465b09a610fea0ce3768d8b1e8b5a7e42a",
+        *split_files(
+            "FB15k",
+            f"{_VILLMOW}/FB15K/{{}}.txt",
+            train="f9cdfd2685f6483bd3a499d433919b15d62f0715c6cf18b2ca30c2aa5c47a704",
+            valid="471929cde9cf74b1caa8348c2b601c8010d6b2f2a56bae49b4ebfd14c9bce855",
+            test="5b60b4de325482c3368e22d0b7452d465b09a610fea0ce3768d8b1e8b5a7e42a",
         ),
         NUMBERS,
         LABELS,
     )
 
     def build(self, paths: dict[str, str]) -> dict[str, HeteroData]:
-        names = {"train": "train.txt", "val": "valid.txt", "test": "test.txt"}
-        kbs, _ = build_kb(
-            {split: read_triples(paths[name], False) for split, name in names.items()},
-            read_values(paths[NUMBERS.name], header=False),
-            read_labels(paths[LABELS.name]),
-            min_entities=1,
-        )
-        return kbs
+        return build_splits(paths)
 
 
 class FB15k237(FB15k):
@@ -118,20 +110,12 @@ class FB15k237(FB15k):
 
     counts = Counts(14541, 237, 272115, 17535, 20466)
     files = (
-        RawFile(
-            "FB15k-237/train.txt",
-            f"{_VILLMOW}/FB15k-237/train.txt",
-            "61099230e4439f90885ca9767739e31e8e32f54736fa1c35952b27997bc7c08a",
-        ),
-        RawFile(
-            "FB15k-237/valid.txt",
-            f"{_VILLMOW}/FB15k-237/valid.txt",
-            "749cbe9d923bac7b9354da5614ecfed2e0220256d442c3e04a6b303db1f273d9",
-        ),
-        RawFile(
-            "FB15k-237/test.txt",
-            f"{_VILLMOW}/FB15k-237/test.txt",
-            "e2e35e8e6113de220140b6f44dc71a5207b0fc6872d575e874aefe13259b655b",
+        *split_files(
+            "FB15k-237",
+            f"{_VILLMOW}/FB15k-237/{{}}.txt",
+            train="61099230e4439f90885ca9767739e31e8e32f54736fa1c35952b27997bc7c08a",
+            valid="749cbe9d923bac7b9354da5614ecfed2e0220256d442c3e04a6b303db1f273d9",
+            test="e2e35e8e6113de220140b6f44dc71a5207b0fc6872d575e874aefe13259b655b",
         ),
         NUMBERS,
         LABELS,
@@ -139,29 +123,20 @@ class FB15k237(FB15k):
 
 
 def keep_numerical(kbs: dict[str, HeteroData]) -> dict[str, HeteroData]:
-    r"""Keeps the validation and test triples that numbers can help with.
-
-    These are the triples whose relation has at least one numerical feature
-    (an attribute that at least 90 % of its training triples have on both
-    sides, see :meth:`~kblrn_pyg.data.numerical_features`) and whose two
-    entities both occur in training triples. The training triples stay.
-
-    Args:
-        kbs (dict): The knowledge base of each split.
+    """Keeps the validation and test triples that numbers can help with: those
+    whose relation has a numerical feature, and whose entities are in training.
     """
     train = kbs["train"]
     head_index, _, tail_index = flat_triples(train)
     is_known = torch.zeros(train["entity"].num_nodes, dtype=torch.bool)
-    is_known[head_index] = True
-    is_known[tail_index] = True
+    is_known[torch.cat([head_index, tail_index])] = True
     is_numerical = numerical_features(train).ptr.diff() > 0
     out = {"train": train}
     for split in ("val", "test"):
         head_index, rel_type, tail_index = flat_triples(kbs[split], "edge_label_index")
         keep = is_numerical[rel_type] & is_known[head_index] & is_known[tail_index]
-        out[split] = ask(
-            kbs[split], (head_index[keep], rel_type[keep], tail_index[keep])
-        )
+        kept = head_index[keep], rel_type[keep], tail_index[keep]
+        out[split] = ask(kbs[split], kept)
     return out
 
 

@@ -3,11 +3,11 @@
 import torch
 from torch_geometric.data import HeteroData
 
-from kblrn_pyg.data import ask, build_kb, flat_triples, read_triples
+from kblrn_pyg.data import ask, flat_triples
 from kblrn_pyg.data.kale import infer, read_rule_lines
 from kblrn_pyg.datasets.base import Counts, KBDataset
-from kblrn_pyg.datasets.files import RawFile
-from kblrn_pyg.datasets.freebase import LABELS, read_labels
+from kblrn_pyg.datasets.files import RawFile, split_files
+from kblrn_pyg.datasets.freebase import LABELS, build_splits
 
 _KALE = "https://raw.githubusercontent.com/iieir-km/KALE/master/datasets"
 
@@ -18,30 +18,18 @@ class _WithRules(KBDataset):
     splits = ("train", "val", "test", "test-I", "test-II")
 
     def build(self, paths: dict[str, str]) -> dict[str, HeteroData]:
-        names = {"train": "train.txt", "val": "valid.txt", "test": "test.txt"}
-        labels = read_labels(paths[LABELS.name]) if LABELS.name in paths else None
-        kbs, _ = build_kb(
-            {split: read_triples(paths[name], False) for split, name in names.items()},
-            labels=labels,
-        )
+        kbs = build_splits(paths)
         rule_lines = read_rule_lines(paths["rules.txt"])
         for data in kbs.values():
             data.rule_lines = rule_lines
-        return {**kbs, **_by_inference(kbs["train"], kbs["test"], rule_lines)}
-
-
-def _by_inference(
-    train: HeteroData, test: HeteroData, rule_lines: list[str]
-) -> dict[str, HeteroData]:
-    """Parts the test triples by whether the rules infer them from training."""
-    inferred = infer(train, rule_lines)
-    head_index, rel_type, tail_index = flat_triples(test, "edge_label_index")
-    triples = zip(head_index.tolist(), rel_type.tolist(), tail_index.tolist())
-    is_inferred = torch.tensor([triple in inferred for triple in triples])
-    return {
-        split: ask(test, (head_index[part], rel_type[part], tail_index[part]))
-        for split, part in (("test-I", ~is_inferred), ("test-II", is_inferred))
-    }
+        inferred = infer(kbs["train"], rule_lines)
+        head_index, rel_type, tail_index = flat_triples(kbs["test"], "edge_label_index")
+        triples = zip(head_index.tolist(), rel_type.tolist(), tail_index.tolist())
+        is_inferred = torch.tensor([triple in inferred for triple in triples])
+        for split, part in (("test-I", ~is_inferred), ("test-II", is_inferred)):
+            asked = head_index[part], rel_type[part], tail_index[part]
+            kbs[split] = ask(kbs["test"], asked)
+        return kbs
 
 
 class WN18(_WithRules):
@@ -71,20 +59,12 @@ class WN18(_WithRules):
 
     counts = Counts(40943, 18, 141442, 5000, 5000)
     files = (
-        RawFile(
-            "WN18/train.txt",
-            f"{_KALE}/wn18/wn18_triples.train",
-            "24c9b02dc57d3ae8ca8467ce355995edee7be8eddc3bd070ee34d3c6fc3c95eb",
-        ),
-        RawFile(
-            "WN18/valid.txt",
-            f"{_KALE}/wn18/wn18_triples.valid",
-            "13347bfb5e17d1cae003e0bfe29b4716d3ab748e8cfb6af997138d37da3a51dc",
-        ),
-        RawFile(
-            "WN18/test.txt",
-            f"{_KALE}/wn18/wn18_triples.test",
-            "d22c19d176d4ba6a6f0d0c6bfce39ab3c16e3b20e1df6f9efe0d9ed86542fa10",
+        *split_files(
+            "WN18",
+            f"{_KALE}/wn18/wn18_triples.{{}}",
+            train="24c9b02dc57d3ae8ca8467ce355995edee7be8eddc3bd070ee34d3c6fc3c95eb",
+            valid="13347bfb5e17d1cae003e0bfe29b4716d3ab748e8cfb6af997138d37da3a51dc",
+            test="d22c19d176d4ba6a6f0d0c6bfce39ab3c16e3b20e1df6f9efe0d9ed86542fa10",
         ),
         RawFile(
             "WN18/rules.txt",
@@ -121,20 +101,12 @@ class FB122(_WithRules):
 
     counts = Counts(9738, 122, 91638, 9595, 11243)
     files = (
-        RawFile(
-            "FB122/train.txt",
-            f"{_KALE}/fb122/fb122_triples.train",
-            "26ecf8642cbdf70f5dfdfffa292c16fd12d7c293f2af35ade0ec6581e9d8e970",
-        ),
-        RawFile(
-            "FB122/valid.txt",
-            f"{_KALE}/fb122/fb122_triples.valid",
-            "f7e8bb3a8e68879eee0d17d0195600bef6c853e4b62adce368147a7fc79df91a",
-        ),
-        RawFile(
-            "FB122/test.txt",
-            f"{_KALE}/fb122/fb122_triples.test",
-            "e229d12db978d8263796d081916396d4cc5909ab9b49b12e6f543549b3fd0aef",
+        *split_files(
+            "FB122",
+            f"{_KALE}/fb122/fb122_triples.{{}}",
+            train="26ecf8642cbdf70f5dfdfffa292c16fd12d7c293f2af35ade0ec6581e9d8e970",
+            valid="f7e8bb3a8e68879eee0d17d0195600bef6c853e4b62adce368147a7fc79df91a",
+            test="e229d12db978d8263796d081916396d4cc5909ab9b49b12e6f543549b3fd0aef",
         ),
         RawFile(
             "FB122/rules.txt",

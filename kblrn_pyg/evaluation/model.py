@@ -11,7 +11,7 @@ from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg.data import as_kb
 from kblrn_pyg.data.queries import Queries
-from kblrn_pyg.data.same import how_different
+from kblrn_pyg.data.validate import how_different
 
 
 class ScoringModel(Protocol):

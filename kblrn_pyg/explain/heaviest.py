@@ -82,8 +82,7 @@ def heaviest_rules(
     if (rules.support < 0).any() or (rules.head_size < 0).any():
         rules = _count_support(rules, chosen, features, data[data.edge_types[r]])
     if (rules.pca_body_size < 0).any():
-        facts = features.adjacency
-        rules = measure_bodies(rules, facts, facts)
+        rules = measure_bodies(rules, features.adjacency, features.all_facts)
     return WeightedRules(rules, weight[order], len(weight))
 
 

@@ -4,16 +4,16 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any
 
+import numpy as np
 import torch
 from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg.data import Vocabulary
 from kblrn_pyg.data.known import KnownFacts
 from kblrn_pyg.data.names import shorten
-from kblrn_pyg.data.queries import Queries
-from kblrn_pyg.evaluation import evaluating, listed
-from kblrn_pyg.explain.reasons import Named, NamedFact, Reason, Reasons, Words
-from kblrn_pyg.explain.standing import standing
+from kblrn_pyg.data.queries import SIDES, Queries
+from kblrn_pyg.evaluation import evaluating, listed, rank_one_query, score_rows
+from kblrn_pyg.explain.reasons import Named, NamedFact, Reason, Reasons, Standing, Words
 from kblrn_pyg.nn import KBLRN
 from kblrn_pyg.nn.part import Fact, Part, Ref
 
@@ -83,7 +83,7 @@ def explain(
             for name, expert in experts.items()
         }
         head_query, tail_query = (
-            standing(model, triple, side, facts) for side in ("head", "tail")
+            _standing(model, triple, side, facts) for side in SIDES
         )
     query = Queries(torch.tensor(triple[:1]), torch.tensor(triple[1:2]), "tail")
     return Reasons(
@@ -92,6 +92,30 @@ def explain(
         parts=parts,
         tail_query=tail_query,
         head_query=head_query,
+    )
+
+
+def _standing(model: KBLRN, triple: Fact, side: str, known: KnownFacts) -> Standing:
+    """Ranks the head of a triple among all heads, or the tail among all tails."""
+    head, rel, tail = torch.tensor(triple).split(1)
+    query = Queries.of_triples(head, rel, tail, side)
+    answer = np.array([triple[0] if side == "head" else triple[2]])
+    names = list(model.vocabulary.relations.identifiers)
+    models = {"": model}
+    if len(model.experts) > 1:
+        models |= {name: model.without(name) for name in model.experts}
+    rows = {name: score_rows(one, query, names) for name, one in models.items()}
+    others = known.answers(query).entity
+    found = {
+        name: rank_one_query(scores, answer, others) for name, scores in rows.items()
+    }
+    ranks = {name: float(one.rank[0]) for name, one in found.items()}
+    row = torch.from_numpy(rows[""][0]).double()
+    return Standing(
+        float(row.softmax(dim=0)[answer[0]]),
+        ranks.pop(""),
+        ranks,
+        int(found[""].num_candidates[0]),
     )
 
 

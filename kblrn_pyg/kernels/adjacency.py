@@ -43,6 +43,13 @@ class Adjacency(NamedTuple):
         """The number of codes."""
         return len(self.code_ptr) - 1
 
+    def steps(self, code: int) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the two ends of all steps over a code, ordered by source."""
+        begin, end = self.code_ptr[code], self.code_ptr[code + 1]
+        start = self.group_start[begin : end + 1]
+        source = np.repeat(self.group_entity[begin:end], np.diff(start))
+        return source, self.neighbour[start[0] : start[-1]]
+
 
 def build_adjacency(
     head: np.ndarray,
@@ -52,16 +59,9 @@ def build_adjacency(
     num_relations: int,
     self_loops: bool = True,
 ) -> Adjacency:
-    r"""Sorts the facts of a knowledge base; repeated ones count once.
+    """Sorts the facts of a knowledge base; repeated ones count once.
 
-    Args:
-        head (numpy.ndarray): The head of each fact.
-        rel (numpy.ndarray): The relation of each fact.
-        tail (numpy.ndarray): The tail of each fact.
-        num_entities (int): The number of entities.
-        num_relations (int): The number of relations.
-        self_loops (bool, optional): Whether facts from an entity to itself
-            are kept. (default: :obj:`True`)
+    Without ``self_loops``, facts from an entity to itself are left out.
     """
     if not self_loops:
         keep = head != tail
@@ -79,8 +79,7 @@ def _build(head, rel, tail, num_entities, num_codes):
     for i in range(len(head)):
         begin[head[i] + 1] += 1
         begin[tail[i] + 1] += 1
-    for u in range(num_entities):
-        begin[u + 1] += begin[u]
+    begin = np.cumsum(begin)
     free = begin[:-1].copy()
     keys = np.empty(2 * len(head), np.int64)
     for i in range(len(head)):
@@ -90,9 +89,9 @@ def _build(head, rel, tail, num_entities, num_codes):
         keys[free[t]] = (code + 1) * num_entities + h
         free[t] += 1
     end = _sort_distinct(begin, keys)
-    codes = _group_by_code(begin, end, keys, num_entities, num_codes)
+    groups = _group(begin, end, keys, num_entities)
     _swap_parts(begin, end, keys, num_entities, num_codes)
-    return *codes, *_group_by_entity(begin, end, keys, num_codes)
+    return *_sort_by_code(*groups, num_codes), *_group(begin, end, keys, num_codes)
 
 
 @njit(cache=True, nogil=True)
@@ -123,58 +122,20 @@ def _swap_parts(begin, end, keys, base, new_base):
 
 
 @njit(cache=True, nogil=True)
-def _group_by_code(begin, end, keys, num_entities, num_codes):
-    """Groups the sorted keys ``code * num_entities + neighbour`` of entities."""
-    ptr = np.zeros(num_codes + 1, np.int64)
-    row_ptr = np.zeros(num_codes + 1, np.int64)
-    for u in range(num_entities):
-        last = -1
-        for i in range(begin[u], end[u]):
-            code = keys[i] // num_entities
-            ptr[code + 1] += code != last
-            row_ptr[code + 1] += 1
-            last = code
-    for code in range(num_codes):
-        ptr[code + 1] += ptr[code]
-        row_ptr[code + 1] += row_ptr[code]
-    entity = np.empty(ptr[num_codes], np.int64)
-    start = np.empty(ptr[num_codes] + 1, np.int64)
-    neighbour = np.empty(row_ptr[num_codes], np.int64)
-    free_group, free_row = ptr[:-1].copy(), row_ptr[:-1].copy()
-    for u in range(num_entities):
-        last = -1
-        for i in range(begin[u], end[u]):
-            code = keys[i] // num_entities
-            if code != last:
-                entity[free_group[code]] = u
-                start[free_group[code]] = free_row[code]
-                free_group[code] += 1
-                last = code
-            neighbour[free_row[code]] = keys[i] - code * num_entities
-            free_row[code] += 1
-    start[ptr[num_codes]] = row_ptr[num_codes]
-    return ptr, entity, start, neighbour
-
-
-@njit(cache=True, nogil=True)
-def _group_by_entity(begin, end, keys, base):
+def _group(begin, end, keys, base):
     """Two-level offsets of the sorted keys ``major * base + minor`` of entities."""
     num_entities = len(end)
     ptr = np.zeros(num_entities + 1, np.int64)
-    num_rows = 0
     for u in range(num_entities):
         last = -1
-        groups = 0
         for i in range(begin[u], end[u]):
             major = keys[i] // base
-            if major != last:
-                groups += 1
-                last = major
-        ptr[u + 1] = ptr[u] + groups
-        num_rows += end[u] - begin[u]
+            ptr[u + 1] += major != last
+            last = major
+    ptr = np.cumsum(ptr)
     major_of_group = np.empty(ptr[num_entities], np.int64)
     start = np.empty(ptr[num_entities] + 1, np.int64)
-    minor = np.empty(num_rows, np.int64)
+    minor = np.empty(np.sum(end - begin[:-1]), np.int64)
     row = 0
     for u in range(num_entities):
         last = -1
@@ -188,19 +149,32 @@ def _group_by_entity(begin, end, keys, base):
                 last = major
             minor[row] = keys[i] - major * base
             row += 1
-    start[ptr[num_entities]] = num_rows
+    start[ptr[num_entities]] = row
     return ptr, major_of_group, start, minor
 
 
 @njit(cache=True, nogil=True)
-def facts_of(code_ptr, group_entity, group_start, neighbour, code):
-    """Returns the two ends of all steps over a code, ordered by source."""
-    begin, end = group_start[code_ptr[code]], group_start[code_ptr[code + 1]]
-    source = np.empty(end - begin, np.int64)
-    for group in range(code_ptr[code], code_ptr[code + 1]):
-        first, last = group_start[group] - begin, group_start[group + 1] - begin
-        source[first:last] = group_entity[group]
-    return source, neighbour[begin:end].copy()
+def _sort_by_code(ptr, code, start, neighbour, num_codes):
+    """Moves the groups of entities so that those of one code are adjacent."""
+    code_ptr = np.zeros(num_codes + 1, np.int64)
+    row_ptr = np.zeros(num_codes + 1, np.int64)
+    for group in range(len(code)):
+        code_ptr[code[group] + 1] += 1
+        row_ptr[code[group] + 1] += start[group + 1] - start[group]
+    code_ptr, row = np.cumsum(code_ptr), np.cumsum(row_ptr)
+    free = code_ptr.copy()
+    entity, begin = np.empty_like(code), np.empty_like(start)
+    moved = np.empty_like(neighbour)
+    for u in range(len(ptr) - 1):
+        for group in range(ptr[u], ptr[u + 1]):
+            c = code[group]
+            entity[free[c]], begin[free[c]] = u, row[c]
+            free[c] += 1
+            for i in range(start[group], start[group + 1]):
+                moved[row[c]] = neighbour[i]
+                row[c] += 1
+    begin[len(code)] = len(neighbour)
+    return code_ptr, entity, begin, moved
 
 
 @njit(cache=True, nogil=True)

@@ -3,30 +3,20 @@
 import numpy as np
 from numba import njit
 
+from kblrn_pyg.kernels.walking import reach_parallel
+
 
 @njit(cache=True, nogil=True)
-def body_sizes(
-    adjacency,
-    domain_ptr,
-    domain_entity,
-    first,
-    second,
-    parallel,
-    rule_ptr,
-    rule_code,
-    choices,
-    stamp,
-    onward,
-):
+def body_sizes(adjacency, domains, bodies, rule_code, choices, stamp, onward):
     """Counts the pairs of each body, and those of each rule under PCA.
 
-    Body ``i`` belongs to the rules ``rule_ptr[i] .. rule_ptr[i + 1] - 1``, for
-    each of which ``rule_code`` names the code that a pair's first entity must
-    have; the entities of a code are given as its domain. ``stamp`` must be -1
-    and ``onward`` 0 everywhere; ``onward`` is left so. Bodies that share their
-    second code should be adjacent.
+    Body ``i`` belongs to the rules ``bodies.ptr[i] .. bodies.ptr[i + 1] - 1``, for
+    each of which ``rule_code`` names the code that a pair's first entity must have
+    in ``domains``. ``stamp`` must be -1 and ``onward`` 0 everywhere; ``onward`` is
+    left so. Bodies that share their second code should be adjacent.
     """
-    reached = np.zeros(len(stamp), np.int64)
+    rule_ptr, first, second, parallel = bodies
+    reached, common = np.zeros(len(stamp), np.int64), np.empty(len(stamp), np.int64)
     sizes = np.zeros(len(first), np.int64)
     pca_sizes = np.zeros(len(rule_code), np.int64)
     serial = 0
@@ -39,14 +29,15 @@ def body_sizes(
         begin, end = adjacency.code_ptr[first[i]], adjacency.code_ptr[first[i] + 1]
         for group in range(begin, end):
             source = adjacency.group_entity[group]
+            serial += 1
             if second[i] < 0:
                 count = _num_neighbours(adjacency, group, source, choices)
             elif parallel[i]:
-                count = _num_common(
-                    adjacency, group, onward[source] - 1, source, choices
+                other = onward[source] - 1
+                count = reach_parallel(
+                    adjacency, group, other, source, choices, serial, stamp, common
                 )
             else:
-                serial += 1
                 count = _num_reached(
                     adjacency, group, onward, source, choices, serial, stamp
                 )
@@ -54,8 +45,8 @@ def body_sizes(
             sizes[i] += count
         for k in range(rule_ptr[i], rule_ptr[i + 1]):
             code = rule_code[k]
-            for j in range(domain_ptr[code], domain_ptr[code + 1]):
-                pca_sizes[k] += reached[domain_entity[j]]
+            for j in range(domains.code_ptr[code], domains.code_ptr[code + 1]):
+                pca_sizes[k] += reached[domains.group_entity[j]]
         for group in range(begin, end):
             reached[adjacency.group_entity[group]] = 0
     _set_onward(adjacency, current, onward, False)
@@ -76,31 +67,7 @@ def _num_neighbours(adjacency, group, source, choices):
     start, end = adjacency.group_start[group], adjacency.group_start[group + 1]
     if choices.equal_ends:
         return end - start
-    count = 0
-    for i in range(start, end):
-        if adjacency.neighbour[i] != source:
-            count += 1
-    return count
-
-
-@njit(cache=True, nogil=True)
-def _num_common(adjacency, group, other, source, choices):
-    if other < 0:
-        return 0
-    neighbour, start = adjacency.neighbour, adjacency.group_start
-    count = 0
-    i, j = start[group], start[other]
-    while i < start[group + 1] and j < start[other + 1]:
-        if neighbour[i] < neighbour[j]:
-            i += 1
-        elif neighbour[i] > neighbour[j]:
-            j += 1
-        else:
-            if neighbour[i] != source or choices.equal_ends:
-                count += 1
-            i += 1
-            j += 1
-    return count
+    return np.sum(adjacency.neighbour[start:end] != source)
 
 
 @njit(cache=True, nogil=True)

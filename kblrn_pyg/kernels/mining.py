@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from kblrn_pyg.kernels.adjacency import find_group
+from kblrn_pyg.kernels.adjacency import Adjacency, find_group
 
 
 class Facts(NamedTuple):
@@ -76,28 +76,17 @@ def new_scratch(num_entities: int, num_bodies: int) -> Scratch:
     )
 
 
-@njit(cache=True, nogil=True)
-def order_facts(head, tail, pair_ptr):
+def order_facts(relation: int, everything: Adjacency, adjacency: Adjacency) -> Facts:
     """Orders the facts of a relation by their pivots; see :class:`Facts`."""
-    num_facts, num_entities = len(head), len(pair_ptr) - 1
+    head, tail = everything.steps(2 * relation)
+    ptr = adjacency.pair_ptr
+    is_tail = ptr[tail + 1] - ptr[tail] >= ptr[head + 1] - ptr[head]
+    pivot, other = np.where(is_tail, tail, head), np.where(is_tail, head, tail)
     # Both ends and the choice of the pivot in one number, which sorts fast.
-    keys = np.empty(num_facts, np.int64)
-    for i in range(num_facts):
-        h, t = head[i], tail[i]
-        if pair_ptr[t + 1] - pair_ptr[t] >= pair_ptr[h + 1] - pair_ptr[h]:
-            keys[i] = (t * num_entities + h) * 2 + 1
-        else:
-            keys[i] = (h * num_entities + t) * 2
+    keys = (pivot * adjacency.num_entities + other) * 2 + is_tail
     keys.sort()
-    pivot = np.empty(num_facts, np.int64)
-    other = np.empty(num_facts, np.int64)
-    pivot_is_tail = np.empty(num_facts, np.bool_)
-    for i in range(num_facts):
-        pair = keys[i] >> 1
-        pivot[i] = pair // num_entities
-        other[i] = pair - pivot[i] * num_entities
-        pivot_is_tail[i] = keys[i] & 1 == 1
-    return pivot, other, pivot_is_tail
+    pivot, other = np.divmod(keys >> 1, adjacency.num_entities)
+    return Facts(relation, pivot, other, keys & 1 == 1)
 
 
 @njit(cache=True, nogil=True)
@@ -179,7 +168,7 @@ def direct_supports(facts, adjacency, codes, choices, least, scratch):
     first_code, last_code, num_codes = codes
     _, clock, stamp, count, touched = scratch
     pair_start, pair_code = adjacency.pair_start, adjacency.pair_code
-    relation = facts.relation
+    own = 2 * facts.relation
     started, num_touched = clock[0], 0
     clock[0] += 1
     for i in range(len(facts.pivot)):
@@ -194,11 +183,11 @@ def direct_supports(facts, adjacency, codes, choices, least, scratch):
             first = pair_code[j]
             if first < first_code or first >= last_code:
                 continue
-            if not _may_be_step(first, relation, choices.head_in_body):
+            if first == own or (first == own + 1 and not choices.head_in_body):
                 continue
             for k in range(j, pair_start[group + 1]):
                 second = pair_code[k]
-                if not _may_be_step(second, relation, choices.head_in_body):
+                if second == own or (second == own + 1 and not choices.head_in_body):
                     continue
                 key = (first - first_code) * num_codes + second
                 if stamp[key] <= started:
@@ -211,24 +200,6 @@ def direct_supports(facts, adjacency, codes, choices, least, scratch):
 
 
 @njit(cache=True, nogil=True)
-def _may_be_step(code, relation, head_in_body):
-    """Tells whether a code may be a step from the head to the tail."""
-    if code == 2 * relation:
-        return False
-    return head_in_body or code != 2 * relation + 1
-
-
-@njit(cache=True, nogil=True)
 def _at_least(touched, count, least):
-    num_kept = 0
-    for key in touched:
-        if count[key] >= least:
-            num_kept += 1
-    keys = np.empty(num_kept, np.int64)
-    supports = np.empty(num_kept, np.int64)
-    k = 0
-    for key in touched:
-        if count[key] >= least:
-            keys[k], supports[k] = key, count[key]
-            k += 1
-    return keys, supports
+    keys = touched[count[touched] >= least].astype(np.int64)
+    return keys, count[keys].astype(np.int64)

@@ -35,18 +35,11 @@ def rank_answers(
     known: np.ndarray,
     num_threads: int | None = None,
 ) -> Standings:
-    r"""Compares answers with all entities that are not known to be answers, too.
+    """Compares answers with all entities that are not known to be answers, too.
 
-    Args:
-        scores (numpy.ndarray): The score of each entity, one row a query, in
-            single or double precision and without NaN.
-        row (numpy.ndarray): The query of each answer.
-        answer (numpy.ndarray): The entity of each answer.
-        known_ptr (numpy.ndarray): Where the known answers of each query begin.
-        known (numpy.ndarray): The known answers, distinct within a query; an
-            answer may be among them, and never removes itself.
-        num_threads (int, optional): The number of threads.
-            (default: :obj:`None`, all cores)
+    ``scores`` has a row for each query, without NaN, and ``row`` is the query of
+    each ``answer``. The known answers of a query begin at ``known_ptr`` and are
+    distinct; an answer may be among them, and never removes itself.
     """
     out = Standings(*(np.empty(len(row), np.int64) for _ in Standings._fields))
 

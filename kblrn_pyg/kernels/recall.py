@@ -25,25 +25,6 @@ class Walks(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def add_recalled(walks, query, weight, score):
-    """Adds the weights of all rules that reach an entity to its score."""
-    for run in range(walks.run_ptr[query], walks.run_ptr[query + 1]):
-        of_rule = weight[walks.rule[run]]
-        for i in range(walks.ptr[run], walks.ptr[run + 1]):
-            score[walks.reached[i]] += of_rule
-
-
-@njit(cache=True, nogil=True)
-def add_recalled_gradient(walks, query, grad, weight_grad):
-    """Adds the gradients of the weights, given those of the scores."""
-    for run in range(walks.run_ptr[query], walks.run_ptr[query + 1]):
-        total = 0.0
-        for i in range(walks.ptr[run], walks.ptr[run + 1]):
-            total += grad[walks.reached[i]]
-        weight_grad[walks.rule[run]] += total
-
-
-@njit(cache=True, nogil=True)
 def recall_asked(walks, run, stamp, out):
     """Writes the entities of a run whose stamp is negative to ``out``.
 

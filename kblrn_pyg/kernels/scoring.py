@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from kblrn_pyg.kernels.recall import add_recalled, add_recalled_gradient
 from kblrn_pyg.kernels.walking import first_steps, reach
 
 
@@ -40,27 +39,19 @@ def activation(difference, centre, width, use_sign):
 
 
 @njit(cache=True, nogil=True)
-def add_paths(
-    adjacency,
-    bodies,
-    choices,
-    walks,
-    place,
-    entity,
-    rel,
-    weight,
-    scores,
-    stamp,
-    out,
-):
+def add_paths(paths, entity, rel, weight, scores, backward, stamp, out):
     """Adds the weight of every body that holds to the score of its candidate.
 
-    ``place`` is that of each query in the kept walks, -1 if it must be walked.
+    ``paths`` are what ``PathFeatures.walk_arguments`` returns. If ``backward``,
+    ``weight`` and ``scores`` are gradients, and those of the weights are added to.
     """
+    adjacency, bodies, choices, walks, place = paths
     serial = 0
     for q in range(len(entity)):
         if place[q] >= 0:
-            add_recalled(walks, place[q], weight, scores[q])
+            for run in range(walks.run_ptr[place[q]], walks.run_ptr[place[q] + 1]):
+                reached = walks.reached[walks.ptr[run] : walks.ptr[run + 1]]
+                _add_run(walks.rule[run], reached, weight, scores[q], backward)
             continue
         for rule in range(bodies.ptr[rel[q]], bodies.ptr[rel[q] + 1]):
             group = first_steps(adjacency, bodies, rule, entity[q])
@@ -70,42 +61,20 @@ def add_paths(
             count = reach(
                 adjacency, bodies, rule, entity[q], group, choices, serial, stamp, out
             )
-            for i in range(count):
-                scores[q, out[i]] += weight[rule]
+            _add_run(rule, out[:count], weight, scores[q], backward)
 
 
 @njit(cache=True, nogil=True)
-def path_gradient(
-    adjacency,
-    bodies,
-    choices,
-    walks,
-    place,
-    entity,
-    rel,
-    grad,
-    weight_grad,
-    stamp,
-    out,
-):
-    """Adds the gradient of every weight, given that of the scores."""
-    serial = 0
-    for q in range(len(entity)):
-        if place[q] >= 0:
-            add_recalled_gradient(walks, place[q], grad[q], weight_grad)
-            continue
-        for rule in range(bodies.ptr[rel[q]], bodies.ptr[rel[q] + 1]):
-            group = first_steps(adjacency, bodies, rule, entity[q])
-            if group < 0:
-                continue
-            serial += 1
-            count = reach(
-                adjacency, bodies, rule, entity[q], group, choices, serial, stamp, out
-            )
-            total = 0.0
-            for i in range(count):
-                total += grad[q, out[i]]
-            weight_grad[rule] += total
+def _add_run(rule, reached, weight, score, backward):
+    """Adds a weight to the scores of all that a rule reaches, or their gradients."""
+    if backward:
+        total = 0.0
+        for entity in reached:
+            total += score[entity]
+        weight[rule] += total
+    else:
+        for entity in reached:
+            score[entity] += weight[rule]
 
 
 @njit(cache=True, nogil=True)

@@ -155,8 +155,8 @@ class ScratchPool(Generic[Scratch]):
         yield scratch
         self._free.append(scratch)  # not after an error, which may have left traces
 
-    def __deepcopy__(self, _: dict) -> "ScratchPool[Scratch]":
-        return ScratchPool(self._make)
+    def __reduce__(self) -> tuple[type["ScratchPool[Scratch]"], tuple]:
+        return type(self), (self._make,)  # copies make their own
 
 
 def no_scratch() -> None:

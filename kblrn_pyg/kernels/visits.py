@@ -64,11 +64,12 @@ def _distance(a, b):
 
 
 @njit(cache=True, nogil=True)
-def score_visits(begin, end, visits, query, table, by_distance, score):
-    """Compares entities ``begin .. end - 1`` with the queries that drew them.
+def score_visits(entities, visits, query, table, by_distance, score):
+    """Compares entities, given by their bounds, with the queries that drew them.
 
     By their dot product, or by their negative distance in the L1 norm.
     """
+    begin, end = entities
     for entity in range(begin, end):
         row = table[entity]
         for i in range(visits.ptr[entity], visits.ptr[entity + 1]):
@@ -82,7 +83,7 @@ def score_visits(begin, end, visits, query, table, by_distance, score):
 
 @njit(cache=True, nogil=True, fastmath=True)
 def add_visit_gradients(
-    begin, end, visits, query, table, by_distance, score_grad, query_grad, table_grad
+    entities, visits, query, table, by_distance, score_grad, query_grad, table_grad
 ):
     """Adds the gradients of what :meth:`score_visits` compares.
 
@@ -91,6 +92,7 @@ def add_visit_gradients(
     """
     size = query.shape[1]
     one, huge = query.dtype.type(1), query.dtype.type(1e30)
+    begin, end = entities
     for entity in range(begin, end):
         for i in range(visits.ptr[entity], visits.ptr[entity + 1]):
             place = visits.place[i]

@@ -58,8 +58,9 @@ def reach(adjacency, bodies, rule, source, group, choices, serial, stamp, out):
                 count += 1
         return count
     if bodies.parallel[rule]:
-        return _reach_parallel(
-            adjacency, group, second, source, choices, serial, stamp, out
+        other = find_group(adjacency.code_ptr, adjacency.group_entity, second, source)
+        return reach_parallel(
+            adjacency, group, other, source, choices, serial, stamp, out
         )
     count = 0
     # Many middles: follow them through the sorted list of all entities that can
@@ -96,20 +97,20 @@ def reach(adjacency, bodies, rule, source, group, choices, serial, stamp, out):
 
 
 @njit(cache=True, nogil=True)
-def _reach_parallel(adjacency, group, second, source, choices, serial, stamp, out):
+def reach_parallel(adjacency, group, other, source, choices, serial, stamp, out):
+    """Does what :meth:`reach` does for two groups of steps to the same entities."""
     neighbour, start = adjacency.neighbour, adjacency.group_start
-    other = find_group(adjacency.code_ptr, adjacency.group_entity, second, source)
     if other < 0:
         return 0
     count = 0
     i, j = start[group], start[other]
     while i < start[group + 1] and j < start[other + 1]:
-        if neighbour[i] < neighbour[j]:
+        target = neighbour[i]
+        if target < neighbour[j]:
             i += 1
-        elif neighbour[i] > neighbour[j]:
+        elif target > neighbour[j]:
             j += 1
         else:
-            target = neighbour[i]
             i += 1
             j += 1
             if stamp[target] >= serial:
@@ -121,81 +122,77 @@ def _reach_parallel(adjacency, group, second, source, choices, serial, stamp, ou
 
 
 @njit(cache=True, nogil=True)
-def count_reached(adjacency, rules, source, rel, choices, stamp, out):
-    """Counts the (candidate, rule) pairs of each query; see :meth:`fill_reached`."""
-    counts = np.zeros(len(source), np.int64)
-    serial = 0
-    for q in range(len(source)):
-        for rule in range(rules.ptr[rel[q]], rules.ptr[rel[q] + 1]):
-            group = first_steps(adjacency, rules, rule, source[q])
-            if group < 0:
-                continue
-            serial += 1
-            counts[q] += reach(
-                adjacency, rules, rule, source[q], group, choices, serial, stamp, out
-            )
-    return counts
+def walk_queries(adjacency, bodies, choices, source, rel, stamp, out):
+    """Finds the (candidate, rule) pairs of each query, rule by rule.
 
-
-@njit(cache=True, nogil=True)
-def fill_reached(
-    adjacency, rules, source, rel, choices, begin, candidate, rule_id, stamp
-):
-    """Writes the (candidate, rule) pairs of each query, rule by rule.
-
-    ``stamp`` must be -1 everywhere. Query ``q`` writes from ``begin[q]`` on.
+    ``stamp`` must be -1 everywhere, and ``out`` must have room for all entities.
+    Returns where the pairs of each query begin, the candidates and the rules.
     """
+    ptr = np.zeros(len(source) + 1, np.int64)
+    candidate = rule_id = np.empty(0, np.int64)
     serial = 0
-    for q in range(len(source)):
-        k = begin[q]
-        for rule in range(rules.ptr[rel[q]], rules.ptr[rel[q] + 1]):
-            group = first_steps(adjacency, rules, rule, source[q])
-            if group < 0:
-                continue
-            serial += 1
-            place = candidate[k:]
-            count = reach(
-                adjacency, rules, rule, source[q], group, choices, serial, stamp, place
+    for is_counted in (False, True):
+        if is_counted:
+            ptr = np.cumsum(ptr)
+            candidate, rule_id = (
+                np.empty(ptr[-1], np.int64),
+                np.empty(ptr[-1], np.int64),
             )
-            rule_id[k : k + count] = rule
-            k += count
+        for q in range(len(source)):
+            k = ptr[q]
+            for rule in range(bodies.ptr[rel[q]], bodies.ptr[rel[q] + 1]):
+                group = first_steps(adjacency, bodies, rule, source[q])
+                if group < 0:
+                    continue
+                serial += 1
+                to = candidate[k:] if is_counted else out
+                count = reach(
+                    adjacency,
+                    bodies,
+                    rule,
+                    source[q],
+                    group,
+                    choices,
+                    serial,
+                    stamp,
+                    to,
+                )
+                if is_counted:
+                    rule_id[k : k + count] = rule
+                    k += count
+                else:
+                    ptr[q + 1] += count
+    return ptr, candidate, rule_id
 
 
 @njit(cache=True, nogil=True)
-def is_step(adjacency, source, code, target, own_head, own_rel, own_tail):
+def _is_step(adjacency, source, code, target, own):
     """Tells whether there is a step other than the own fact, walked either way."""
     group = find_group(adjacency.code_ptr, adjacency.group_entity, code, source)
     if group < 0:
         return False
-    low, high = adjacency.group_start[group], adjacency.group_start[group + 1]
-    end = high
-    while low < high:
-        middle = (low + high) >> 1
-        if adjacency.neighbour[middle] < target:
-            low = middle + 1
-        else:
-            high = middle
-    if low == end or adjacency.neighbour[low] != target:
+    if find_group(adjacency.group_start, adjacency.neighbour, group, target) < 0:
         return False
-    return not _is_own(source, code, target, own_head, own_rel, own_tail)
+    return not _is_own(source, code, target, own)
 
 
 @njit(cache=True, nogil=True)
-def _is_own(source, code, target, own_head, own_rel, own_tail):
-    if code >> 1 != own_rel:
+def _is_own(source, code, target, own):
+    head, rel, tail = own
+    if code >> 1 != rel:
         return False
     if code & 1:
-        return source == own_tail and target == own_head
-    return source == own_head and target == own_tail
+        return source == tail and target == head
+    return source == head and target == tail
 
 
 @njit(cache=True, nogil=True)
-def middles(adjacency, first, second, head, tail, choices, own, limit, out):
-    """Writes the middle entities of a two-hop body that holds, at most ``limit``.
+def middles(adjacency, bodies, choices, rule, head, tail, own, out):
+    """Writes the middles of a two-hop body, no more than ``out`` has room for.
 
     ``own`` is a fact that does not count; relation -1 means none.
     """
-    own_head, own_rel, own_tail = own
+    first, second = bodies.first[rule], bodies.second[rule]
     group = find_group(adjacency.code_ptr, adjacency.group_entity, first, head)
     back = find_group(adjacency.code_ptr, adjacency.group_entity, second ^ 1, tail)
     if group < 0 or back < 0:
@@ -203,7 +200,7 @@ def middles(adjacency, first, second, head, tail, choices, own, limit, out):
     neighbour, start = adjacency.neighbour, adjacency.group_start
     count = 0
     i, j = start[group], start[back]
-    while i < start[group + 1] and j < start[back + 1] and count < limit:
+    while i < start[group + 1] and j < start[back + 1] and count < len(out):
         x = neighbour[i]
         if x < neighbour[j]:
             i += 1
@@ -215,9 +212,7 @@ def middles(adjacency, first, second, head, tail, choices, own, limit, out):
         j += 1
         if (x == head or x == tail) and not choices.equal_middle:
             continue
-        if _is_own(head, first, x, own_head, own_rel, own_tail):
-            continue
-        if _is_own(x, second, tail, own_head, own_rel, own_tail):
+        if _is_own(head, first, x, own) or _is_own(x, second, tail, own):
             continue
         out[count] = x
         count += 1
@@ -225,73 +220,44 @@ def middles(adjacency, first, second, head, tail, choices, own, limit, out):
 
 
 @njit(cache=True, nogil=True)
-def holds(adjacency, first, second, parallel, head, tail, choices, own, out):
-    """Tells whether a body holds for a pair without the own fact."""
+def holds(adjacency, bodies, choices, rule, head, tail, own, out):
+    """Tells whether a body holds for a pair without the own fact.
+
+    ``out`` is working memory with room for one entity.
+    """
     if head == tail and not choices.equal_ends:
         return False
-    own_head, own_rel, own_tail = own
-    if second >= 0 and not parallel:
-        return middles(adjacency, first, second, head, tail, choices, own, 1, out) > 0
-    if not is_step(adjacency, head, first, tail, own_head, own_rel, own_tail):
+    first, second = bodies.first[rule], bodies.second[rule]
+    if second >= 0 and not bodies.parallel[rule]:
+        return middles(adjacency, bodies, choices, rule, head, tail, own, out) > 0
+    if not _is_step(adjacency, head, first, tail, own):
         return False
-    return second < 0 or is_step(
-        adjacency, head, second, tail, own_head, own_rel, own_tail
-    )
+    return second < 0 or _is_step(adjacency, head, second, tail, own)
 
 
 @njit(cache=True, nogil=True)
-def pair_rules(adjacency, rules, head, rel, tail, choices, leave_own, ptr, rule_id):
+def pair_rules(adjacency, bodies, choices, facts, leave_own, only_own):
     """Finds the rules that hold for each fact.
 
-    Called with an empty ``rule_id`` it counts into ``ptr[1:]``, called with a
-    large enough one it writes from ``ptr[i]`` on.
+    If ``leave_own``, a fact does not count for itself. If ``only_own``, the rules
+    are those that hold by the fact itself alone. Returns where the rules of each
+    fact begin, and the rules.
     """
-    fill = len(rule_id) > 0
+    heads, relations, tails = facts
+    ptr = np.zeros(len(heads) + 1, np.int64)
+    found = []
     out = np.empty(1, np.int64)
-    for i in range(len(head)):
-        own = (head[i], rel[i] if leave_own else -1, tail[i])
-        k = ptr[i]
-        for rule in range(rules.ptr[rel[i]], rules.ptr[rel[i] + 1]):
-            if holds(
-                adjacency,
-                rules.first[rule],
-                rules.second[rule],
-                rules.parallel[rule],
-                head[i],
-                tail[i],
-                choices,
-                own,
-                out,
-            ):
-                if fill:
-                    rule_id[k] = rule
-                    k += 1
-                else:
-                    ptr[i + 1] += 1
-
-
-@njit(cache=True, nogil=True)
-def own_rules(adjacency, bodies, choices, head, rel, tail, maybe, ptr, rule_id):
-    """Finds the rules that hold for each fact by that fact alone.
-
-    Only facts marked in ``maybe`` are looked at; for ``ptr`` and ``rule_id``, see
-    :meth:`pair_rules`.
-    """
-    fill = len(rule_id) > 0
-    out = np.empty(1, np.int64)
-    for i in range(len(head)):
-        if not maybe[i]:
-            continue
-        h, r, t = head[i], rel[i], tail[i]
-        k = ptr[i]
+    for i in range(len(heads)):
+        h, r, t = own = heads[i], relations[i], tails[i]
+        left_out = own if leave_own else (h, -1, t)
         for rule in range(bodies.ptr[r], bodies.ptr[r + 1]):
             first, second = bodies.first[rule], bodies.second[rule]
-            if first >> 1 != r and second >> 1 != r:
+            if only_own and first >> 1 != r and second >> 1 != r:
                 continue
-            body = (adjacency, first, second, bodies.parallel[rule], h, t, choices)
-            if holds(*body, (-1, -1, -1), out) and not holds(*body, (h, r, t), out):
-                if fill:
-                    rule_id[k] = rule
-                    k += 1
-                else:
-                    ptr[i + 1] += 1
+            if not holds(adjacency, bodies, choices, rule, h, t, left_out, out):
+                continue
+            if only_own and holds(adjacency, bodies, choices, rule, h, t, own, out):
+                continue
+            found.append(rule)
+        ptr[i + 1] = len(found)
+    return ptr, np.array(found, np.int64)

@@ -51,10 +51,8 @@ class _Queries(Dataset):
     def __init__(
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
     ) -> None:
-        self.sides = [
-            _by_query(head_index, rel_type, (head_index, rel_type, tail_index)),
-            _by_query(tail_index, rel_type, (head_index, rel_type, tail_index)),
-        ]
+        triples = torch.stack([head_index, rel_type, tail_index])
+        self.sides = [_by_query(triples, column) for column in (0, 2)]
         self.sizes = [ptr.numel() - 1 for ptr, _ in self.sides]
 
     def __len__(self) -> int:
@@ -72,17 +70,15 @@ class _Queries(Dataset):
         return head_index, rel_type, tail_index, ("tail", "head")[side]
 
 
-def _by_query(
-    entity: Tensor, rel_type: Tensor, triples: tuple[Tensor, ...]
-) -> tuple[Tensor, Tensor]:
+def _by_query(triples: Tensor, column: int) -> tuple[Tensor, Tensor]:
     """Orders triples by their (entity, relation), and says where each begins."""
-    # Narrow integers would overflow.
+    entity, rel_type = triples[column].long(), triples[1].long()  # narrow ones overflow
     num_entities = int(entity.max()) + 1 if entity.numel() else 1
-    key = rel_type.long() * num_entities + entity.long()
+    key = rel_type * num_entities + entity
     order = torch.argsort(key, stable=True)
     _, counts = torch.unique_consecutive(key[order], return_counts=True)
     ptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-    return ptr, torch.stack(triples)[:, order]
+    return ptr, triples[:, order]
 
 
 class _OneSideBatches:
@@ -104,17 +100,16 @@ class _OneSideBatches:
     def __iter__(self) -> Any:
         batches, first = [], 0
         for size in self.sizes:
-            order = torch.arange(size)
-            if self.shuffle:
-                order = torch.randperm(size, generator=self.generator)
             if size:
-                batches += (first + order).split(self.batch_size)
+                batches += (first + self._order(size)).split(self.batch_size)
             first += size
-        places = torch.arange(len(batches))
-        if self.shuffle:
-            places = torch.randperm(len(batches), generator=self.generator)
-        for place in places.tolist():
+        for place in self._order(len(batches)).tolist():
             yield batches[place].tolist()
+
+    def _order(self, size: int) -> Tensor:
+        if self.shuffle:
+            return torch.randperm(size, generator=self.generator)
+        return torch.arange(size)
 
 
 class QueryLoader(DataLoader):

@@ -50,7 +50,7 @@ class VisitScores(torch.autograd.Function):
         scores = torch.empty(candidates.shape, dtype=query.dtype)
         given = ctx.visits, query.numpy(), table.numpy(), by_distance
         flat = scores.view(-1).numpy()
-        _for_entities(ctx.visits, lambda i, part: score_visits(*part, *given, flat))
+        _for_entities(ctx.visits, lambda i, part: score_visits(part, *given, flat))
         return scores
 
     @staticmethod
@@ -64,7 +64,7 @@ class VisitScores(torch.autograd.Function):
         _for_entities(
             ctx.visits,
             lambda i, part: add_visit_gradients(
-                *part, *given, flat, by_query[i], by_table
+                part, *given, flat, by_query[i], by_table
             ),
         )
         total = torch.from_numpy(by_query.sum(axis=0))

@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import Module, ModuleDict, Parameter
@@ -14,10 +15,12 @@ from torch_geometric.data import Data, HeteroData
 from kblrn_pyg.data import Vocabulary, as_kb
 from kblrn_pyg.data.queries import SIDES, Queries, check_side
 from kblrn_pyg.data.rows import PathLike
+from kblrn_pyg.kernels.ranking import rank_answers
 from kblrn_pyg.loader import QueryLoader, TripleLoader, batch_triples
 from kblrn_pyg.nn import model_file
 from kblrn_pyg.nn.build import build_experts, instance_of
 from kblrn_pyg.nn.expert import Expert
+from kblrn_pyg.nn.features import at_least_single
 from kblrn_pyg.nn.latent import AnyScorer, LatentExpert
 from kblrn_pyg.nn.losses import Facts, batch_loss, exact_loss, sampled_loss
 from kblrn_pyg.nn.settings import ModelSettings
@@ -414,17 +417,15 @@ class KBLRN(Module):
                 (default: :obj:`True`)
         """
         rows = max(1, _TEST_SCORES // self.num_nodes)
+        triples = (i.split(rows) for i in (head_index, rel_type, tail_index))
         ranks = []
-        for head, rel, tail in zip(
-            head_index.split(rows), rel_type.split(rows), tail_index.split(rows)
-        ):
-            scores = self.score_tails(head, rel)
-            own = scores.gather(1, tail[:, None])
-            better = (scores > own).sum(dim=1)
-            ties = (scores == own).sum(dim=1) - 1
-            ranks.append(better + ties / 2)
-        rank = torch.cat(ranks).double()
-        hits = (rank < k).double().mean()
+        for head, rel, tail in zip(*triples):
+            scores = at_least_single(self.score_tails(head, rel)).cpu().numpy()
+            place, none = np.arange(len(tail)), np.zeros(len(tail) + 1, np.int64)
+            found = rank_answers(scores, place, tail.cpu().numpy(), none, none[:0])
+            ranks.append(found.rank - 1)
+        rank = np.concatenate(ranks)
+        hits = (rank < k).mean()
         return float(rank.mean()), float((1 / (rank + 1)).mean()), float(hits)
 
     def predict_tails(

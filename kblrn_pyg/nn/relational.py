@@ -1,5 +1,6 @@
 """The relational expert: which paths connect two entities."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ class RelationalExpert(FeatureExpert):
         super().__init__(torch.from_numpy(rules.ptr))
         self.features = PathFeatures(data, rules)
         num_entities = self.features.num_entities
-        self._pool = ScratchPool(lambda: new_scratch(num_entities))
+        self._pool = ScratchPool(partial(new_scratch, num_entities))
         self.reset_parameters()
 
     def forward(

@@ -1,17 +1,14 @@
 """Figures; the scripts in ``viz/`` are thin wrappers around these functions."""
 
-from kblrn_pyg.plotting.differences import plot_differences
+from kblrn_pyg.plotting.differences import difference_panels, plot_differences
 from kblrn_pyg.plotting.experts import plot_contributions
 from kblrn_pyg.plotting.explanation import plot_explanation
 from kblrn_pyg.plotting.fragment import plot_fragment
 from kblrn_pyg.plotting.output import check_output, show_or_save
-from kblrn_pyg.plotting.panels import difference_panels
 from kblrn_pyg.plotting.rules import plot_rules
-from kblrn_pyg.plotting.script import FigureParser, positive
 from kblrn_pyg.plotting.training import plot_training
 
 __all__ = [
-    "FigureParser",
     "check_output",
     "difference_panels",
     "plot_contributions",
@@ -20,6 +17,5 @@ __all__ = [
     "plot_fragment",
     "plot_rules",
     "plot_training",
-    "positive",
     "show_or_save",
 ]

@@ -1,8 +1,7 @@
 """The paths behind a score as lanes from the head, over entities, to the tail."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyBboxPatch
@@ -24,30 +23,19 @@ _BELOW = 0.25
 _SIZE = 8.5
 
 
-@dataclass(frozen=True)
-class Chain:
-    r"""A path, from left to right.
-
-    Args:
-        middles (tuple): The entities between head and tail.
-        steps (tuple): For each gap between two neighbours, the relation that
-            connects them and whether it points to the right; :obj:`None` if
-            nothing does, such as behind the end of a path that does not reach
-            the tail. Without middles, all of them lead from end to end.
-    """
+class Chain(NamedTuple):
+    """A path, from left to right."""
 
     middles: tuple[Named, ...]
+    # For each gap between two neighbours, the relation that connects them and
+    # whether it points to the right; None if nothing does, such as behind the end
+    # of a path that does not reach the tail. Without middles, all of them lead
+    # from end to end.
     steps: tuple[tuple[Named, bool] | None, ...]
 
     @classmethod
     def of(cls, path: Sequence[NamedFact], head: Named, tail: Named) -> "Chain":
-        r"""Orders the facts of a path.
-
-        Args:
-            path (sequence): The facts.
-            head (Named): The entity at the left.
-            tail (Named): The entity at the right.
-        """
+        """Orders the facts of a path from the head at the left to the tail."""
         if all({fact.head, fact.tail} == {head, tail} for fact in path):
             return cls((), tuple((fact.relation, fact.head == head) for fact in path))
         nodes, found = [head], list[tuple[Named, bool] | None]()
@@ -65,32 +53,19 @@ class Chain:
         return cls(tuple(nodes[1:-1]), tuple(found))
 
 
-@dataclass(frozen=True)
-class Step:
-    r"""An arrow.
-
-    Args:
-        label (list): The lines above it.
-        to_right (bool): Whether it points to the tail.
-    """
+class Step(NamedTuple):
+    """An arrow with the lines above it."""
 
     label: list[str]
     to_right: bool
 
 
-@dataclass(frozen=True)
-class Lane:
-    r"""One part of the score that rests on paths.
-
-    Args:
-        reason (Reason): The part.
-        steps (tuple): Its arrows; :obj:`None` where there is none.
-        boxes (list): The lines of each box between head and tail.
-    """
+class Lane(NamedTuple):
+    """One part of the score that rests on paths."""
 
     reason: Reason
     steps: tuple[Step | None, ...]
-    boxes: list[list[str]]
+    boxes: list[list[str]]  # the lines of each box between head and tail
 
     @property
     def height(self) -> float:
@@ -104,23 +79,13 @@ class Lane:
 
 
 def reasons_with_paths(reasons: Reasons) -> list[Reason]:
-    r"""Returns the parts of all experts that rest on paths, the strongest first.
-
-    Args:
-        reasons (Reasons): The explanation.
-    """
+    """Returns the parts of all experts that rest on paths, the strongest first."""
     found = [part for parts in reasons.parts.values() for part in parts if part.paths]
     return sorted(found, key=lambda part: -abs(part.contribution))
 
 
 def lanes_of(reasons: Reasons, max_parts: int, max_middles: int) -> list[Lane]:
-    r"""Returns the lanes of the strongest parts that rest on paths.
-
-    Args:
-        reasons (Reasons): The explanation.
-        max_parts (int): At most how many.
-        max_middles (int): At most how many entities to name in each.
-    """
+    """Returns the lanes of the strongest parts that rest on paths."""
     ends = reasons.head, reasons.tail
     return [
         _lane(part, [Chain.of(path, *ends) for path in part.paths], max_middles)
@@ -166,13 +131,7 @@ def height_of_lanes(lanes: Sequence[Lane]) -> float:
 
 
 def draw_lanes(axes: Axes, reasons: Reasons, lanes: Sequence[Lane]) -> None:
-    r"""Draws the lanes between head and tail.
-
-    Args:
-        axes (matplotlib.axes.Axes): Where to.
-        reasons (Reasons): The explanation.
-        lanes (sequence): The lanes.
-    """
+    """Draws the lanes between head and tail."""
     height = height_of_lanes(lanes)
     axes.set_xlim(-0.02, WIDTH + 0.02)
     axes.set_ylim(0, height)

@@ -19,15 +19,8 @@ def fit(
 ) -> list[str]:
     r"""Breaks a text into lines that fit, and cuts what does not.
 
-    Args:
-        text (str): The text; it is broken at spaces and behind slashes.
-        size (float): The size of the font in points.
-        width (float): The width in inches.
-        max_lines (int): At most how many lines.
-        keep_end (bool, optional): If set to :obj:`True`, what does not fit is
-            cut from the beginning. (default: :obj:`False`)
-        weight (str, optional): The weight of the font.
-            (default: :obj:`"normal"`)
+    The text is broken at spaces and behind slashes. The size of the font is in
+    points, the width in inches.
 
     Example:
         >>> fit("award nominee/award nomination", 8, 1.2, 2)
@@ -44,29 +37,17 @@ def fit(
     lines = _lines(words, size, width, weight)
     while len(lines) > max_lines:
         words = words[1:] if keep_end else words[:-1]
-        marked = (
-            ["…" + words[0], *words[1:]] if keep_end else [*words[:-1], _mark(words)]
-        )
+        first, last = "…" + words[0], words[-1].rstrip() + "…"
+        marked = [first, *words[1:]] if keep_end else [*words[:-1], last]
         lines = _lines(marked, size, width, weight)
     return [_cut(line, size, width, weight) for line in lines]
 
 
 def text_width(text: str, size: float, weight: str = "normal") -> float:
-    r"""Returns the width of a line in inches.
-
-    Args:
-        text (str): The line.
-        size (float): The size of the font in points.
-        weight (str, optional): The weight of the font.
-            (default: :obj:`"normal"`)
-    """
+    """Returns the width of a line in inches."""
     font = FontProperties(size=size, weight=weight)
     # Not as mathematics: the dollar signs of a name mean themselves.
     return text_to_path.get_text_width_height_descent(text, font, False)[0] / _POINTS
-
-
-def _mark(words: list[str]) -> str:
-    return words[-1].rstrip() + "…"
 
 
 def _lines(words: list[str], size: float, width: float, weight: str) -> list[str]:

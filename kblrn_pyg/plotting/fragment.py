@@ -3,13 +3,13 @@
 from collections import defaultdict
 
 import matplotlib.pyplot as plt
-import networkx as nx
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import FancyBboxPatch
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data import Vocabulary
@@ -18,7 +18,6 @@ from kblrn_pyg.data.neighbourhood import Link, Neighbourhood, neighbourhood
 from kblrn_pyg.data.words import in_words, short_names, value_text
 from kblrn_pyg.plotting.fitting import fit, text_width
 from kblrn_pyg.plotting.radial import (
-    Box,
     Points,
     bend_of,
     curve_points,
@@ -101,9 +100,9 @@ def _draw_entities(
         text.set(color="white" if is_middle else "black", zorder=4)
         box = _extent(axis, text)
         boxes[entity] = FancyBboxPatch(
-            (box.left, box.bottom),
-            box.right - box.left,
-            box.top - box.bottom,
+            box.p0,
+            box.width,
+            box.height,
             boxstyle="round,pad=0,rounding_size=0.06",
             facecolor=BLUE if is_middle else PALE,
             edgecolor=BLUE,
@@ -122,11 +121,10 @@ def _draw_links(
     boxes: dict[int, FancyBboxPatch],
 ) -> None:
     relations = short_names(Vocabulary.of(data).relations.identifiers)
-    graph = nx.MultiDiGraph([(link.head, link.tail) for link in drawn.links])
     pairs: dict[frozenset[int], list[Link]] = defaultdict(list)
     for link in drawn.links:
         pairs[frozenset((link.head, link.tail))].append(link)
-    used = {entity: Box(*box.get_bbox().extents) for entity, box in boxes.items()}
+    used = {entity: box.get_bbox() for entity, box in boxes.items()}
     taken = list(used.values())
     for pair in pairs.values():
         for i, link in enumerate(pair):
@@ -135,39 +133,26 @@ def _draw_links(
             turned = link.head != pair[0].head
             bend = bend_of(*ends, others, i, len(pair), turned)
             colour = ORANGE if link.has_numbers else GREY
-            _draw_arrow(axis, graph, link, places, boxes, bend, colour)
+            arrow = FancyArrowPatch(
+                *((x, y) for x, y in ends),
+                arrowstyle="<|-|>" if link.both_ways else "-|>",
+                mutation_scale=13,
+                color=colour,
+                linewidth=1.1,
+                connectionstyle=f"arc3,rad={bend}",
+                # It begins and ends at the frames of the boxes.
+                patchA=boxes[link.head],
+                patchB=boxes[link.tail],
+                shrinkA=0,
+                shrinkB=0,
+            )
+            axis.add_patch(arrow)
             text = _write(axis, ends[0], _label(link, relations), _SMALL_FONT)
             text.set(color=colour, zorder=2)
             text.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1})
             curve = curve_points(*ends, bend)
             taken.append(free_spot(curve, _extent(axis, text), taken))
-            text.set_position(taken[-1].centre)
-
-
-def _draw_arrow(
-    axis: Axes,
-    graph: "nx.MultiDiGraph[int]",
-    link: Link,
-    places: Points,
-    boxes: dict[int, FancyBboxPatch],
-    bend: float,
-    colour: str,
-) -> None:
-    (arrow,) = nx.draw_networkx_edges(
-        graph,
-        places,
-        edgelist=[(link.head, link.tail)],
-        ax=axis,
-        node_size=0,
-        arrows=True,
-        arrowstyle="<|-|>" if link.both_ways else "-|>",
-        arrowsize=13,
-        edge_color=colour,
-        width=1.1,
-        connectionstyle=f"arc3,rad={bend}",
-    )
-    # Arrows begin and end at the frames of the boxes.
-    arrow.set(patchA=boxes[link.head], patchB=boxes[link.tail])
+            text.set_position(taken[-1].get_points().mean(axis=0))
 
 
 def _label(link: Link, relations: list[str]) -> str:
@@ -191,10 +176,10 @@ def _write(axis: Axes, place: np.ndarray, words: str, size: float) -> Text:
     return text
 
 
-def _extent(axis: Axes, text: Text) -> Box:
+def _extent(axis: Axes, text: Text) -> Bbox:
     """Where a text is, with a margin."""
     box = text.get_window_extent().transformed(axis.transData.inverted())
-    return Box(*box.extents).grown(_PAD)
+    return box.padded(_PAD)
 
 
 def _write_notes(figure: Figure, drawn: Neighbourhood, hops: int) -> None:

@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
+from matplotlib.transforms import Bbox
 
 Points = dict[int, np.ndarray]
 
@@ -16,62 +16,16 @@ _ASIDE = (0.0, 0.15, -0.15, 0.3, -0.3, 0.45, -0.45)
 _CLEAR = 0.15
 
 
-class Box(NamedTuple):
-    r"""A rectangle.
-
-    Args:
-        left (float): Its smallest x.
-        bottom (float): Its smallest y.
-        right (float): Its largest x.
-        top (float): Its largest y.
-    """
-
-    left: float
-    bottom: float
-    right: float
-    top: float
-
-    @property
-    def centre(self) -> tuple[float, float]:
-        """The point in its middle."""
-        return (self.left + self.right) / 2, (self.bottom + self.top) / 2
-
-    def around(self, point: np.ndarray) -> "Box":
-        """Returns a box of this size around a point."""
-        x, y = (float(p - c) for p, c in zip(point, self.centre))
-        return Box(self.left + x, self.bottom + y, self.right + x, self.top + y)
-
-    def grown(self, margin: float) -> "Box":
-        """Returns a box that is larger on all sides."""
-        low, high = -margin, margin
-        return Box(*(e + m for e, m in zip(self, (low, low, high, high))))
-
-    def num_inside(self, points: np.ndarray) -> int:
-        """Returns how many points lie inside."""
-        x, y = points.T
-        is_between = (self.left <= x) & (x <= self.right)
-        return int((is_between & (self.bottom <= y) & (y <= self.top)).sum())
-
-    def shared(self, other: "Box") -> float:
-        """Returns the area of the overlap with another box."""
-        width = min(self.right, other.right) - max(self.left, other.left)
-        height = min(self.top, other.top) - max(self.bottom, other.bottom)
-        return max(width, 0.0) * max(height, 0.0)
-
-
 def ring_places(
     rings: Sequence[Sequence[int]],
     neighbours: Mapping[int, set[int]],
     width: float,
     height: float,
 ) -> Points:
-    r"""Places entities on ellipses, linked ones close together.
+    """Places entities on ellipses by their distance, linked ones close together.
 
-    Args:
-        rings (sequence): The entities by their distance.
-        neighbours (dict): The entities that each is linked with.
-        width (float): Half of the width of the outermost ellipse.
-        height (float): Half of its height.
+    The outermost ellipse is twice as wide and high as :obj:`width` and
+    :obj:`height`.
     """
     places: Points = {rings[0][0]: np.zeros(2)}
     for i, ring in enumerate(rings[1:], start=1):
@@ -83,14 +37,7 @@ def ring_places(
 
 
 def curve_points(head: np.ndarray, tail: np.ndarray, bend: float) -> np.ndarray:
-    r"""Returns points of an arrow, bent as matplotlib's :obj:`arc3` bends it.
-
-    Args:
-        head (numpy.ndarray): Where it begins.
-        tail (numpy.ndarray): Where it ends.
-        bend (float): The distance of its control point from the straight line,
-            in lengths of the line.
-    """
+    """Returns points of an arrow, bent as matplotlib's :obj:`arc3` bends it."""
     across = tail - head
     control = (head + tail) / 2 + bend * np.array([across[1], -across[0]])
     t = np.linspace(0, 1, 101)[:, None]
@@ -100,23 +47,15 @@ def curve_points(head: np.ndarray, tail: np.ndarray, bend: float) -> np.ndarray:
 def bend_of(
     head: np.ndarray,
     tail: np.ndarray,
-    others: Sequence[Box],
-    i: int = 0,
-    number: int = 1,
-    turned: bool = False,
+    others: Sequence[Bbox],
+    i: int,
+    number: int,
+    turned: bool,
 ) -> float:
-    r"""Returns how much to bend an arrow, so that it crosses no other box.
+    """Returns how much to bend an arrow, so that it crosses no other box.
 
-    Args:
-        head (numpy.ndarray): Where it begins.
-        tail (numpy.ndarray): Where it ends.
-        others (sequence): The boxes to keep clear of.
-        i (int, optional): Which of the arrows of its pair it is.
-            (default: :obj:`0`)
-        number (int, optional): How many arrows the pair has.
-            (default: :obj:`1`)
-        turned (bool, optional): Whether it is opposite to the first of them.
-            (default: :obj:`False`)
+    It is the :obj:`i`-th of the :obj:`number` arrows of its pair of entities, and
+    :obj:`turned` if it is opposite to the first of them.
     """
     if number > 1:
         side = _APART * (2 * i / (number - 1) - 1)
@@ -124,32 +63,27 @@ def bend_of(
 
     def crossed(bend: float) -> int:
         points = curve_points(head, tail, bend)
-        return sum(box.grown(_CLEAR).num_inside(points) for box in others)
+        return sum(box.padded(_CLEAR).count_contains(points) for box in others)
 
     return min(_BENDS, key=crossed)
 
 
-def free_spot(curve: np.ndarray, label: Box, taken: Sequence[Box]) -> Box:
-    r"""Returns where along a curve a label overlaps others least.
+def free_spot(curve: np.ndarray, label: Bbox, taken: Sequence[Bbox]) -> Bbox:
+    """Returns where along a curve a label overlaps others least.
 
     It is placed on the curve, as close to its middle as possible, or beside it.
-
-    Args:
-        curve (numpy.ndarray): The points of the curve.
-        label (Box): The label, anywhere.
-        taken (sequence): The boxes to avoid.
     """
     along = curve[-1] - curve[0]
     aside = np.array([-along[1], along[0]]) / np.linalg.norm(along)
     middle = len(curve) // 2
     inner = sorted(range(10, len(curve) - 10), key=lambda i: abs(i - middle))
-    spots = [label.around(curve[i] + d * aside) for d in _ASIDE for i in inner]
-
-    def hidden(spot: Box) -> float:
-        return sum(spot.shared(box) for box in taken)
-
-    free = (spot for spot in spots if hidden(spot) == 0)
-    return next(free, None) or min(spots, key=hidden)
+    spots = np.concatenate([curve[inner] + d * aside for d in _ASIDE])[:, None]
+    low, high = np.array([box.get_points() for box in taken]).transpose(1, 0, 2)
+    half = np.divide(label.size, 2)
+    shared = np.minimum(spots + half, high) - np.maximum(spots - half, low)
+    hidden = shared.clip(min=0).prod(axis=2).sum(axis=1)
+    best = spots[hidden.argmin(), 0]
+    return Bbox([best - half, best + half])
 
 
 def _even_spots(number: int, width: float, height: float) -> list[np.ndarray]:

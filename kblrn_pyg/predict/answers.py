@@ -1,57 +1,28 @@
-"""The most probable answers to queries."""
+"""The most probable answers to queries, with their scores and probabilities."""
 
-from collections.abc import Iterable
-from typing import overload
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg.data import Vocabulary
 from kblrn_pyg.data.known import KnownFacts
 from kblrn_pyg.data.queries import Queries
-from kblrn_pyg.evaluation import evaluating, listed
+from kblrn_pyg.evaluation import evaluating, listed, score_rows
 from kblrn_pyg.nn import KBLRN
 from kblrn_pyg.predict.predictions import Predictions
-from kblrn_pyg.predict.scores import Ids, Scores, check_k, largest, score_queries
 
+Ids = NDArray[np.int64]
+Scores = NDArray[np.floating]
 Splits = Iterable[HeteroData | Data]
 One = int | str
 # Lists, because a string is a sequence of strings, too.
 Several = list[int] | list[str] | list[int | str]
 
-
-@overload
-def predict_tails(
-    model: KBLRN,
-    head: One,
-    relation: One,
-    k: int = 10,
-    novel: bool = False,
-    known: Splits = (),
-) -> Predictions: ...
-
-
-@overload
-def predict_tails(
-    model: KBLRN,
-    head: Several,
-    relation: One | Several,
-    k: int = 10,
-    novel: bool = False,
-    known: Splits = (),
-) -> list[Predictions]: ...
-
-
-@overload
-def predict_tails(
-    model: KBLRN,
-    head: One | Several,
-    relation: One | Several,
-    k: int = 10,
-    novel: bool = False,
-    known: Splits = (),
-) -> Predictions | list[Predictions]: ...
+# How many scores are held at once, in a handful of copies.
+_SCORES = 1 << 22
 
 
 def predict_tails(
@@ -107,39 +78,6 @@ def predict_tails(
         ([10, 10], False)
     """
     return _predict(model, "tail", head, relation, k, novel, known)
-
-
-@overload
-def predict_heads(
-    model: KBLRN,
-    relation: One,
-    tail: One,
-    k: int = 10,
-    novel: bool = False,
-    known: Splits = (),
-) -> Predictions: ...
-
-
-@overload
-def predict_heads(
-    model: KBLRN,
-    relation: One | Several,
-    tail: Several,
-    k: int = 10,
-    novel: bool = False,
-    known: Splits = (),
-) -> list[Predictions]: ...
-
-
-@overload
-def predict_heads(
-    model: KBLRN,
-    relation: One | Several,
-    tail: One | Several,
-    k: int = 10,
-    novel: bool = False,
-    known: Splits = (),
-) -> Predictions | list[Predictions]: ...
 
 
 def predict_heads(
@@ -205,11 +143,9 @@ def _predict(
         for given, rel in _pairs(entity, relation)
     ]
     ids = torch.tensor(pairs, dtype=torch.long).view(-1, 2)
-    found = []
+    queries, found = Queries(ids[:, 0], ids[:, 1], side), []
     with evaluating(model):
-        for some, scores, probability in score_queries(
-            model, Queries(ids[:, 0], ids[:, 1], side)
-        ):
+        for some, scores, probability in score_queries(model, queries):
             answers = facts.answers(some)
             for i, rows in enumerate(zip(scores, probability)):
                 found.append(_best(names, some[i], answers.of(i), *rows, k, novel))
@@ -248,3 +184,39 @@ def _best(
     triples = zip(*(ids.tolist() for ids in query.triples(torch.from_numpy(best))))
     columns = (column[best].tolist() for column in (scores, probability, is_known))
     return Predictions.of(names, list(triples), *columns)
+
+
+def check_k(k: int) -> None:
+    """Refuses a number of predictions that is not positive."""
+    if k < 1:
+        raise ValueError(f"'k' must be positive (got {k})")
+
+
+def score_queries(
+    model: KBLRN, queries: Queries
+) -> Iterator[tuple[Queries, Scores, Scores]]:
+    """Returns some queries at a time, the scores and probabilities of all answers."""
+    names = list(model.vocabulary.relations.identifiers)
+    size = max(1, _SCORES // model.num_nodes)
+    for begin in range(0, len(queries), size):
+        part = queries[begin : begin + size]
+        scores = score_rows(model, part, names)
+        probability = torch.from_numpy(scores).softmax(dim=1)
+        # One infinite score makes its whole row NaN.
+        if probability[:, 0].isnan().any():
+            raise ValueError("the scores of the model must be finite (got inf)")
+        yield part, scores, probability.numpy()
+
+
+def largest(values: Scores, k: int) -> Ids:
+    r"""Returns the places of the largest values, those of ties in their order.
+
+    Example:
+        >>> largest(np.array([1.0, 3.0, 2.0, 3.0, 2.0]), 3).tolist()
+        [1, 3, 2]
+    """
+    places = np.arange(len(values))
+    if k < len(values):
+        places = np.flatnonzero(values >= np.partition(values, -k)[-k])
+    order = np.argsort(-values[places], kind="stable")
+    return places[order[:k]]

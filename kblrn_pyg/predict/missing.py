@@ -1,7 +1,6 @@
 """The facts that a knowledge base most likely lacks."""
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,8 +13,8 @@ from kblrn_pyg.data.queries import SIDES, Queries
 from kblrn_pyg.evaluation import evaluating, listed
 from kblrn_pyg.evaluation.ranks import relation_ids
 from kblrn_pyg.nn import KBLRN
+from kblrn_pyg.predict.answers import Ids, Scores, check_k, largest, score_queries
 from kblrn_pyg.predict.predictions import Predictions
-from kblrn_pyg.predict.scores import Ids, Scores, check_k, largest, score_queries
 
 # In place of the probability of what is not to be proposed.
 _OUT = -1.0
@@ -82,31 +81,29 @@ def complete(
         relations = range(len(names.relations))
     batches = list(_sensible_queries(kb, relation_ids(relations, names.relations)))
     best = _Best(k, model.num_nodes)
-    total = sum(len(batch.queries) for batch in batches)
+    total = sum(len(queries) for queries, _, _ in batches)
     bar = tqdm(total=total, desc="Completing", unit="query", disable=not progress)
     with bar, evaluating(model):
-        for batch in batches:
-            for queries, scores, probability in score_queries(model, batch.queries):
+        for asked, answers, has_loops in batches:
+            for queries, scores, probability in score_queries(model, asked):
                 row = np.arange(len(queries))
                 found = facts.answers(queries)
                 probability[np.repeat(row, np.diff(found.ptr)), found.entity] = _OUT
-                if not batch.has_loops:
+                if not has_loops:
                     probability[row, queries.entity.numpy()] = _OUT
-                best.offer(queries, batch.answers, scores, probability)
+                best.offer(queries, answers, scores, probability)
                 bar.update(len(queries))
     return best.named(names)
 
 
-class _Batch(NamedTuple):
-    """Queries of one relation and side, and the answers that may be given."""
+def _sensible_queries(
+    kb: HeteroData, relations: Iterable[int]
+) -> Iterator[tuple[Queries, Ids, bool]]:
+    """Returns the queries of each relation and side that make sense.
 
-    queries: Queries
-    answers: Ids
-    has_loops: bool
-
-
-def _sensible_queries(kb: HeteroData, relations: Iterable[int]) -> Iterator[_Batch]:
-    """Returns the queries that make sense; see :meth:`complete`."""
+    With them come the answers that may be given, and whether the relation has
+    self-loops; see :meth:`complete`.
+    """
     num_nodes = kb["entity"].num_nodes
     head, rel, tail = (index.cpu().numpy() for index in flat_triples(kb))
     # Role 2r is to be a head of relation r, role 2r + 1 to be a tail of it.
@@ -119,11 +116,9 @@ def _sensible_queries(kb: HeteroData, relations: Iterable[int]) -> Iterator[_Bat
             answering = 2 * relation + SIDES.index(side)
             asked = answering ^ 1  # the role on the other side
             given = torch.from_numpy(_of_a_kind(role, entity, asked, num_nodes))
-            yield _Batch(
-                Queries(given, torch.full_like(given, relation), side),
-                entity[role == answering],
-                bool((rel[head == tail] == relation).any()),
-            )
+            queries = Queries(given, torch.full_like(given, relation), side)
+            has_loops = bool((rel[head == tail] == relation).any())
+            yield queries, entity[role == answering], has_loops
 
 
 def _of_a_kind(role: Ids, entity: Ids, asked: int, num_nodes: int) -> Ids:
@@ -140,44 +135,37 @@ class _Best:
 
     def __init__(self, k: int, num_nodes: int) -> None:
         self._k, self._num_nodes = k, num_nodes
-        self._code = np.empty(0, np.int64)
-        self._score: Scores = np.empty(0)
-        self._probability: Scores = np.empty(0)
+        # The code, the score and the probability of each.
+        self._columns = [np.empty(0, np.int64), np.empty(0), np.empty(0)]
 
     def offer(
-        self,
-        queries: Queries,
-        answers: Ids,
-        scores: Scores,
-        probability: Scores,
+        self, queries: Queries, answers: Ids, scores: Scores, probability: Scores
     ) -> None:
         """Takes the triples that are now among the best."""
         offered = probability[:, answers]
         # What is below the last of the best cannot win any more.
-        full = len(self._code) == self._k
-        row, column = np.nonzero(offered >= (self._probability[-1] if full else 0))
+        least = self._columns[2][self._k - 1 :]
+        row, column = np.nonzero(offered >= (least[0] if len(least) else 0))
         first = largest(offered[row, column], self._k)
         row, answer = row[first], answers[column[first]]
         triples = queries[torch.from_numpy(row)].triples(torch.from_numpy(answer))
         h, r, t = (index.numpy() for index in triples)
         code = (r * self._num_nodes + h) * self._num_nodes + t
-        self._add(code, scores[row, answer], probability[row, answer])
-
-    def _add(self, code: Ids, score: Scores, probability: Scores) -> None:
-        code = np.concatenate([self._code, code])
-        score = np.concatenate([self._score, score])
-        probability = np.concatenate([self._probability, probability])
-        order = np.lexsort((code, -probability))
+        new = (code, scores[row, answer], probability[row, answer])
+        columns = [np.concatenate(both) for both in zip(self._columns, new)]
+        order = np.lexsort((columns[0], -columns[2]))
         # The better one of a triple's two probabilities comes first.
-        _, first = np.unique(code[order], return_index=True)
+        _, first = np.unique(columns[0][order], return_index=True)
         order = order[np.sort(first)[: self._k]]
-        self._code, self._score = code[order], score[order]
-        self._probability = probability[order]
+        self._columns = [column[order] for column in columns]
 
     def named(self, names: Vocabulary) -> Predictions:
         """Returns them with their names, the best first."""
-        rest, tail = np.divmod(self._code, self._num_nodes)
+        code, score, probability = self._columns
+        rest, tail = np.divmod(code, self._num_nodes)
         rel, head = np.divmod(rest, self._num_nodes)
         triples = list(zip(head.tolist(), rel.tolist(), tail.tolist()))
-        columns = (self._score.tolist(), self._probability.tolist())
-        return Predictions.of(names, triples, *columns, [False] * len(triples))
+        known = [False] * len(triples)
+        return Predictions.of(
+            names, triples, score.tolist(), probability.tolist(), known
+        )

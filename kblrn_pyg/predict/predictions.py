@@ -71,22 +71,15 @@ class Predictions:
             probabilities (sequence): The probability of each.
             known (sequence): Whether each is a known fact.
         """
-        rows = zip(triples, scores, probabilities, known)
-        return cls(
-            tuple(
-                Prediction(
-                    names.entities.unique(h),
-                    names.relations.unique(r),
-                    names.entities.unique(t),
-                    *(h, r, t),
-                    *(score, probability, is_known),
-                    rank,
-                )
-                for rank, ((h, r, t), score, probability, is_known) in enumerate(
-                    rows, start=1
-                )
-            )
-        )
+        found: list[Prediction] = []
+        for (h, r, t), score, probability, is_known in zip(
+            triples, scores, probabilities, known
+        ):
+            head, tail = names.entities.unique(h), names.entities.unique(t)
+            ids = (head, names.relations.unique(r), tail, h, r, t)
+            row = (score, probability, is_known, len(found) + 1)
+            found.append(Prediction(*ids, *row))
+        return cls(tuple(found))
 
     def __len__(self) -> int:
         return len(self.predictions)
@@ -104,9 +97,8 @@ class Predictions:
     def to_csv(self) -> str:
         """Returns a line of column names, and one for each prediction."""
         text = io.StringIO()
-        writer = csv.DictWriter(
-            text, [field.name for field in fields(Prediction)], lineterminator="\n"
-        )
+        columns = [field.name for field in fields(Prediction)]
+        writer = csv.DictWriter(text, columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(self.to_json())
         return text.getvalue()

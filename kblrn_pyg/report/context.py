@@ -1,7 +1,7 @@
 """What the sections of a report are made from."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from torch_geometric.data import HeteroData
 
@@ -18,42 +18,32 @@ class Context:
     Args:
         model (KBLRN): The model.
         splits (dict): The splits of its data set.
-        relations (sequence): All relations, the one with the most test triples
-            first.
-        short (dict): A short name for the identifier of each relation.
         max_relations (int): At most how many relations a section about an
             expert shows.
-        progress (bool): Whether to show progress bars.
+        progress (bool, optional): Whether to show progress bars.
+            (default: :obj:`False`)
     """
 
     model: KBLRN
     splits: Splits
-    relations: Sequence[int]
-    short: Mapping[str, str]
     max_relations: int
-    progress: bool
+    progress: bool = False
 
-    @classmethod
-    def of(
-        cls, model: KBLRN, splits: Splits, max_relations: int, progress: bool = False
-    ) -> "Context":
-        r"""Counts the test triples, and shortens the names.
-
-        Args:
-            model (KBLRN): The model.
-            splits (dict): The splits of its data set.
-            max_relations (int): See above.
-            progress (bool, optional): See above. (default: :obj:`False`)
-        """
-        train, test = splits["train"], splits["test"]
+    @cached_property
+    def relations(self) -> list[int]:
+        """All relations, the one with the most test triples first."""
+        train, test = self.train, self.splits["test"]
         counts = [
             (-test[kind].edge_label_index.size(1), -train[kind].edge_index.size(1))
             for kind in train.edge_types
         ]
-        relations = sorted(range(len(counts)), key=counts.__getitem__)
-        names = Vocabulary.of(train).relations.identifiers
-        short = dict(zip(names, short_names(names)))
-        return cls(model, splits, relations, short, max_relations, progress)
+        return sorted(range(len(counts)), key=counts.__getitem__)
+
+    @cached_property
+    def short(self) -> dict[str, str]:
+        """A short name for the identifier of each relation."""
+        names = Vocabulary.of(self.train).relations.identifiers
+        return dict(zip(names, short_names(names)))
 
     @property
     def train(self) -> HeteroData:

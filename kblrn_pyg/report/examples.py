@@ -3,81 +3,109 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import numpy as np
 from tqdm import tqdm
 
 from kblrn_pyg.data.queries import SIDES
 from kblrn_pyg.data.words import in_words, minus, rank_text, signed
 from kblrn_pyg.evaluation import RankTable
 from kblrn_pyg.explain import Named, Reasons, explain
-from kblrn_pyg.predict import Prediction, predict_heads, predict_tails
-from kblrn_pyg.report.bars import Scale
-from kblrn_pyg.report.choose import choose_rows, kinds
+from kblrn_pyg.predict import (
+    Prediction,
+    Predictions,
+    predict_heads,
+    predict_tails,
+)
 from kblrn_pyg.report.context import Context
-from kblrn_pyg.report.html import Html, Section, column, element, join, number, table
+from kblrn_pyg.report.html import (
+    Html,
+    Scale,
+    Section,
+    column,
+    element,
+    join,
+    note,
+    number,
+    table,
+)
 from kblrn_pyg.report.reasons import all_values, reasons_table
 
+# Up to this rank, an answer is nearly right.
+_NEAR = 10
 _NUM_ANSWERS = 5
 _VERDICTS = (("right", "✓ right"), ("near", "≈ near"), ("wrong", "✗ wrong"))
 
 
 class Example(NamedTuple):
-    r"""A test query, and how the model answers it.
-
-    Args:
-        side (str): The side that it asks for.
-        kind (int): See :meth:`~kblrn_pyg.report.choose.kinds`.
-        rank (float): The rank of the true answer.
-        num_candidates (int): The number of candidates.
-        answers (list): The best answers, without others that are known.
-        true (Reasons): The reasons for the score of the true answer.
-        rival (Reasons, optional): Those of the best answer, if it is another
-            one.
-    """
+    """A test query, and how the model answers it."""
 
     side: str
-    kind: int
+    kind: int  # see 'kinds'
     rank: float
     num_candidates: int
-    answers: list[Prediction]
+    answers: list[Prediction]  # the best ones, without others that are known
     true: Reasons
-    rival: Reasons | None
+    rival: Reasons | None  # of the best answer, if it is another one
 
 
 def examples_section(
-    context: Context, table: RankTable, num_examples: int, seed: int = 0
+    context: Context, table: RankTable, num_examples: int, seed: int
 ) -> Section | None:
-    r"""Shows some queries, some of them answered well and some badly.
-
-    Args:
-        context (Context): The model and its data set.
-        table (RankTable): The ranks of the test split.
-        num_examples (int): The number of queries.
-        seed (int, optional): The seed of the choice. (default: :obj:`0`)
-    """
+    """Shows some queries, some of them answered well and some badly."""
     rows = choose_rows(table, num_examples, seed)
     if not rows:
         return None
     bar = tqdm(rows, desc="Explaining", disable=not context.progress)
     shown = [_article(find_example(context, table, row), context.short) for row in bar]
-    note = element(
-        "p",
+    text = note(
         "Queries of the test split, drawn at random: some that the model answers "
         "right, some nearly right, some wrong. Other known answers are left out of "
         "the lists, but not of the probabilities. The score is the sum of all "
-        "contributions.",
-        class_="note",
+        "contributions."
     )
-    return Section("examples", "Predictions, explained", join([note, *shown]))
+    return Section("examples", "Predictions, explained", join([text, *shown]))
+
+
+def choose_rows(table: RankTable, number: int, seed: int = 0) -> list[int]:
+    r"""Chooses rows of a rank table to show: right ones, then wrong ones.
+
+    If possible, a third of them have rank 1, a third a rank up to 10, and a
+    third a worse one. Each is drawn from the relation that has been drawn least.
+    No triple is drawn twice, and self-loops only if there is nothing else.
+
+    Args:
+        table (RankTable): The ranks.
+        number (int): The number of rows.
+        seed (int, optional): The seed. (default: :obj:`0`)
+    """
+    kind = kinds(table)
+    order = np.random.default_rng(seed).permutation(len(table))
+    is_loop = table.head == table.tail
+    if not is_loop.all():
+        order = order[~is_loop[order]]
+    drawn = np.zeros(len(table.relations), np.int64)
+    chosen: list[int] = []
+    while len(chosen) < number and len(order):
+        for wanted in range(3):
+            rows = order[kind[order] == wanted]
+            if len(rows) == 0 or len(chosen) == number:
+                continue
+            row = int(rows[np.argmin(drawn[table.relation[rows]])])
+            drawn[table.relation[row]] += 1
+            chosen.append(row)
+            same = (table.head == table.head[row]) & (table.tail == table.tail[row])
+            same &= table.relation == table.relation[row]
+            order = order[~same[order]]
+    return sorted(chosen, key=lambda row: kind[row])
+
+
+def kinds(table: RankTable) -> np.ndarray:
+    """Returns 0 for rows with rank 1, 1 for near ones and 2 for the others."""
+    return (table.rank > 1).astype(np.int64) + (table.rank > _NEAR)
 
 
 def find_example(context: Context, table: RankTable, row: int) -> Example:
-    r"""Asks the query of a row, and explains its answers.
-
-    Args:
-        context (Context): The model and its data set.
-        table (RankTable): The ranks of the test split.
-        row (int): The row.
-    """
+    """Asks the query of a row of the test split's ranks, and explains its answers."""
     model, known, side = context.model, context.known, SIDES[table.side[row]]
     head, rel, tail = (int(c[row]) for c in (table.head, table.relation, table.tail))
     true = head if side == "head" else tail
@@ -87,6 +115,7 @@ def find_example(context: Context, table: RankTable, row: int) -> Example:
         found = predict_heads(model, rel, tail, k=k, known=known)
     else:
         found = predict_tails(model, head, rel, k=k, known=known)
+    assert isinstance(found, Predictions)  # a list only for a list of queries
     answers = [p for p in found if not p.known or _answer(p, side) == true]
     answers = answers[:_NUM_ANSWERS]
     rivals = [p for p in answers[:1] if _answer(p, side) != true]
@@ -109,30 +138,30 @@ def _answer(prediction: Prediction, side: str) -> int:
 
 def _article(example: Example, short: Mapping[str, str]) -> Html:
     kind, verdict = _VERDICTS[example.kind]
-    true = example.true
-    answer = _asked(true, example.side).name
+    true, rival, side = example.true, example.rival, example.side
     rank = f"rank {rank_text(example.rank)} of {example.num_candidates:,}"
-    told = [element("strong", verdict), " The true answer, ", element("b", answer)]
-    scale = Scale.of(
-        value for one in (true, example.rival) if one for value in all_values(one)
-    )
-    return element(
-        "article",
+    answer = element("b", _asked(true, side).name)
+    told = [element("strong", verdict), " The true answer, ", answer, f", has {rank}."]
+    both = [true] if rival is None else [true, rival]
+    scale = Scale.of(value for one in both for value in all_values(one))
+    titles = [
+        f"Why {_asked(one, side).name} scores {minus(signed(one.score))}"
+        for one in both
+    ]
+    tables = [reasons_table(one, side, scale, short) for one in both]
+    shown = [
         _title(example, short),
-        element("p", *told, f", has {rank}.", class_="verdict"),
+        element("p", *told, class_="verdict"),
         element(
             "div",
             element("div", element("h4", "Best answers"), _answers(example)),
-            element(
-                "div",
-                element("h4", f"Why {answer} scores {_score(true)}"),
-                reasons_table(true, example.side, scale, short),
-            ),
+            element("div", element("h4", titles[0]), tables[0]),
             class_="split",
         ),
-        _rival(example, scale, short),
-        class_=f"example {kind}",
-    )
+    ]
+    if rival is not None:
+        shown.append(element("details", element("summary", titles[1]), tables[1]))
+    return element("article", *shown, class_=f"example {kind}")
 
 
 def _title(example: Example, short: Mapping[str, str]) -> Html:
@@ -144,13 +173,19 @@ def _title(example: Example, short: Mapping[str, str]) -> Html:
 
 
 def _answers(example: Example) -> Html:
-    true = _asked(example.true, example.side).id
-    rows = [
-        _answer_row(str(place), p, example.side, true)
-        for place, p in enumerate(example.answers, start=1)
-    ]
-    if all(_answer(p, example.side) != true for p in example.answers):
-        rows.append(_last_row(example))
+    side, true = example.side, example.true
+    answer = _asked(true, side)
+    rows, is_listed = [], False
+    for place, p in enumerate(example.answers, start=1):
+        is_true = _answer(p, side) == answer.id
+        is_listed |= is_true
+        name = p.head if side == "head" else p.tail
+        kind = "true" if is_true else None
+        rows.append(_row(str(place), name, p.probability, p.score, kind))
+    if not is_listed:
+        standing = true.head_query if side == "head" else true.tail_query
+        figures = standing.probability, true.score
+        rows.append(_row(rank_text(example.rank), answer.name, *figures, "true far"))
     header = [
         column("place"),
         column("answer", is_number=False),
@@ -159,52 +194,19 @@ def _answers(example: Example) -> Html:
     return table(header, rows, "Best answers", "answers")
 
 
-def _answer_row(place: str, p: Prediction, side: str, true: int) -> Html:
-    name = p.head if side == "head" else p.tail
-    is_true = _answer(p, side) == true
+def _row(
+    place: str, name: str, probability: float, score: float, kind: str | None
+) -> Html:
+    percent = "< 0.1 %" if probability < 0.001 else f"{100 * probability:.1f} %"
     return element(
         "tr",
         number(place),
-        element("td", name, " ✓" if is_true else ""),
-        number(_percent(p.probability)),
-        number(minus(f"{p.score:.2f}")),
-        class_="true" if is_true else None,
-    )
-
-
-def _last_row(example: Example) -> Html:
-    """The true answer, which is not among the best ones."""
-    true = example.true
-    standing = true.head_query if example.side == "head" else true.tail_query
-    return element(
-        "tr",
-        number(rank_text(example.rank)),
-        element("td", _asked(true, example.side).name, " ✓"),
-        number(_percent(standing.probability)),
-        number(minus(f"{true.score:.2f}")),
-        class_="true far",
-    )
-
-
-def _rival(example: Example, scale: Scale, short: Mapping[str, str]) -> Html:
-    rival = example.rival
-    if rival is None:
-        return Html("")
-    name = _asked(rival, example.side).name
-    return element(
-        "details",
-        element("summary", f"Why {name} scores {_score(rival)}"),
-        reasons_table(rival, example.side, scale, short),
+        element("td", name, " ✓" if kind else ""),
+        number(percent),
+        number(minus(f"{score:.2f}")),
+        class_=kind,
     )
 
 
 def _asked(reasons: Reasons, side: str) -> Named:
     return reasons.head if side == "head" else reasons.tail
-
-
-def _score(reasons: Reasons) -> str:
-    return minus(signed(reasons.score))
-
-
-def _percent(probability: float) -> str:
-    return "< 0.1 %" if probability < 0.001 else f"{100 * probability:.1f} %"

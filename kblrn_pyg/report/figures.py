@@ -16,14 +16,10 @@ _MARGIN = 0.05  # in inches
 
 
 def pictures(figure: Figure, description: str) -> list[Html]:
-    r"""Returns each axes of a figure as an image of its own and closes it.
+    """Returns each axes of a figure as an image of its own and closes it.
 
     Separate images can be arranged in a window of any width, and identifiers
     inside of one SVG do not clash with those of another.
-
-    Args:
-        figure (matplotlib.figure.Figure): The figure.
-        description (str): Its alternative text.
     """
     figure.canvas.draw()
     figure.set_layout_engine("none")  # keeps everything where it is

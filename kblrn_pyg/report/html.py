@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from kblrn_pyg.data.words import minus, signed
+
 # They have no content and no end tag.
 _VOID = {"img", "input", "link", "meta"}
 
@@ -67,9 +69,6 @@ def join(parts: Iterable[str]) -> Html:
 def breakable(name: str) -> Html:
     r"""Returns a name that may be broken after its separators.
 
-    Args:
-        name (str): The name.
-
     Example:
         >>> breakable("people/place_of_birth")
         'people/<wbr>place_<wbr>of_<wbr>birth'
@@ -79,26 +78,15 @@ def breakable(name: str) -> Html:
 
 
 def body_words(text: str) -> Html:
-    r"""Returns the body of a rule, whose atoms keep their variables together.
-
-    Args:
-        text (str): The body.
-    """
+    """Returns the body of a rule, whose atoms keep their variables together."""
     words = breakable(text.replace(", ", ",\N{NO-BREAK SPACE}"))
     return element("span", words, class_="body")
 
 
 def table(header: Iterable[str], rows: Iterable[str], caption: str, kind: str) -> Html:
-    r"""Returns a table that scrolls by itself where the window is too narrow.
-
-    Args:
-        header (iterable): The cells of its first row.
-        rows (iterable): Its other rows.
-        caption (str): Its caption, for screen readers.
-        kind (str): Its class.
-    """
+    """Returns a table that scrolls by itself where the window is too narrow."""
     head = element("thead", element("tr", *header))
-    hidden = element("caption", caption, class_="unseen")
+    hidden = element("caption", caption, class_="unseen")  # for screen readers
     whole = element("table", hidden, head, element("tbody", *rows), class_=kind)
     # What can have the focus can be scrolled by keyboard.
     attributes = {"role": "region", "aria_label": caption, "tabindex": "0"}
@@ -106,20 +94,44 @@ def table(header: Iterable[str], rows: Iterable[str], caption: str, kind: str) -
 
 
 def column(title: str, is_number: bool = True) -> Html:
-    r"""Returns the header of a column.
-
-    Args:
-        title (str): Its title.
-        is_number (bool, optional): Whether it holds numbers.
-            (default: :obj:`True`)
-    """
+    """Returns the header of a column."""
     return element("th", title, scope="col", class_="number" if is_number else None)
 
 
 def number(text: str) -> Html:
-    r"""Returns the cell of a number.
-
-    Args:
-        text (str): The number, written.
-    """
+    """Returns the cell of a number."""
     return element("td", text, class_="number")
+
+
+def note(text: str) -> Html:
+    """Returns a paragraph in small letters."""
+    return element("p", text, class_="note")
+
+
+class Scale(NamedTuple):
+    """The range that several bars to both sides of zero share."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> "Scale":
+        """Covers all values."""
+        known = [0.0, *values]
+        return cls(min(known), max(known))
+
+    def cell(self, value: float) -> Html:
+        """Returns the cell of a number, with a bar."""
+        left, width = self._percent(min(value, 0) - self.low), self._percent(abs(value))
+        bar = element(
+            "span",
+            class_="minus" if value < 0 else "plus",
+            style=f"left:{left};width:{width}",
+        )
+        zero = element("span", class_="zero", style=f"left:{self._percent(-self.low)}")
+        track = element("span", bar, zero, class_="bar", aria_hidden="true")
+        text = element("span", minus(signed(value)), class_="number")
+        return element("td", element("div", track, text), class_="drawn")
+
+    def _percent(self, length: float) -> str:
+        return f"{100 * length / ((self.high - self.low) or 1.0):.1f}%"

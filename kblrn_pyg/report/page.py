@@ -9,19 +9,15 @@ from pathlib import Path
 from kblrn_pyg import __version__
 from kblrn_pyg.data import flat_triples
 from kblrn_pyg.data.rows import PathLike
-from kblrn_pyg.evaluation import RankTable, Report, evaluate
+from kblrn_pyg.evaluation import Report, evaluate
 from kblrn_pyg.nn import KBLRN
 from kblrn_pyg.report.context import Context
-from kblrn_pyg.report.curve import curve_section
 from kblrn_pyg.report.examples import examples_section
 from kblrn_pyg.report.experts import expert_section
-from kblrn_pyg.report.html import Html, Section, element
-from kblrn_pyg.report.measures import metrics_section, tiles
-from kblrn_pyg.report.relations import relations_section
-from kblrn_pyg.report.settings import settings_section
+from kblrn_pyg.report.html import Html, Section, element, note
+from kblrn_pyg.report.measures import metrics_section, relations_section, tiles
+from kblrn_pyg.report.run import curve_section, settings_section
 from kblrn_pyg.runs import Settings, Splits, other_answers
-
-_RANKED = ("val", "test")
 
 
 def report_page(
@@ -54,14 +50,17 @@ def report_page(
         progress (bool, optional): Whether to show progress bars.
             (default: :obj:`False`)
     """
-    for name, value in (
-        ("num_examples", num_examples),
-        ("max_relations", max_relations),
-    ):
+    sizes = {"num_examples": num_examples, "max_relations": max_relations}
+    for name, value in sizes.items():
         if value < 0:
             raise ValueError(f"'{name}' must not be negative (got {value})")
-    context = Context.of(model, splits, max_relations, progress)
-    tables = {split: _ranks(model, splits, split, progress) for split in _RANKED}
+    context = Context(model, splits, max_relations, progress)
+    tables = {
+        split: evaluate(
+            model, splits[split], other_answers(splits, split), progress=progress
+        )
+        for split in ("val", "test")
+    }
     reports = {split: Report.of(table) for split, table in tables.items() if len(table)}
     test = reports.get("test")
     sections = [
@@ -87,11 +86,6 @@ def _unique(sections: Iterable[Section | None]) -> list[Section]:
     return found
 
 
-def _ranks(model: KBLRN, splits: Splits, split: str, progress: bool) -> RankTable:
-    others = other_answers(splits, split)
-    return evaluate(model, splits[split], others, progress=progress)
-
-
 def _header(title: str, context: Context, report: Report | None) -> list[Html]:
     model, having = context.model, list(context.model.experts)
     experts = " and ".join([", ".join(having[:-1]), having[-1]][len(having) == 1 :])
@@ -106,7 +100,7 @@ def _header(title: str, context: Context, report: Report | None) -> list[Html]:
     header = [
         element("h1", title),
         element("p", f"Model with the {experts} expert{plural}", class_="lead"),
-        element("p", " · ".join(facts), class_="note"),
+        note(" · ".join(facts)),
     ]
     if report is not None:
         header.append(tiles(report.overall))

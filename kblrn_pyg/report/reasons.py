@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kblrn_pyg.data.words import in_words, listing, rank_text
 from kblrn_pyg.explain import Reason, Reasons
-from kblrn_pyg.plotting.explained_parts import split_parts
-from kblrn_pyg.report.bars import Scale
-from kblrn_pyg.report.html import Html, body_words, column, element, table
+from kblrn_pyg.plotting.explanation import split_parts
+from kblrn_pyg.report.html import Html, Scale, body_words, column, element, table
 
 _MAX_PARTS = 5
 
@@ -14,14 +13,7 @@ _MAX_PARTS = 5
 def reasons_table(
     reasons: Reasons, side: str, scale: Scale, short: Mapping[str, str]
 ) -> Html:
-    r"""Returns the parts of a score, those of each expert below their sum.
-
-    Args:
-        reasons (Reasons): The explanation.
-        side (str): The side that the query asks for.
-        scale (Scale): The scale of the bars.
-        short (dict): The short name of each relation.
-    """
+    """Returns the parts of a score, those of each expert below their sum."""
     standing = reasons.head_query if side == "head" else reasons.tail_query
     rows = []
     for expert, value in reasons.experts.items():
@@ -37,11 +29,7 @@ def reasons_table(
 
 
 def all_values(reasons: Reasons) -> list[float]:
-    r"""Returns all values that :meth:`reasons_table` may draw.
-
-    Args:
-        reasons (Reasons): The explanation.
-    """
+    """Returns all values that :meth:`reasons_table` may draw."""
     values = list(reasons.experts.values())
     for parts in reasons.parts.values():
         values += [part.contribution for part in parts]

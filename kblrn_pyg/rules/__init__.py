@@ -3,11 +3,10 @@
 from kblrn_pyg.rules.features import PairFeatures, PathFeatures, QueryFeatures
 from kblrn_pyg.rules.files import read_rules, write_rules
 from kblrn_pyg.rules.find import RuleSettings, find_rules, provided_rules
-from kblrn_pyg.rules.mine import PAPER, mine_rules
+from kblrn_pyg.rules.mine import PAPER, MineRules, mine_rules
 from kblrn_pyg.rules.ruleset import RuleSet
 from kblrn_pyg.rules.semantics import Semantics
 from kblrn_pyg.rules.text import body_text, rule_text
-from kblrn_pyg.rules.transform import MineRules
 
 __all__ = [
     "PAPER",

@@ -1,7 +1,7 @@
 """Which bodies hold: for pairs, for all candidates of a query, and why."""
 
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,17 +14,9 @@ from kblrn_pyg.data.queries import SIDES, check_side
 from kblrn_pyg.kernels.adjacency import Adjacency, build_adjacency
 from kblrn_pyg.kernels.mining import Choices
 from kblrn_pyg.kernels.recall import Walks
-from kblrn_pyg.kernels.scoring import add_paths, path_gradient
+from kblrn_pyg.kernels.scoring import add_paths
 from kblrn_pyg.kernels.threads import default_threads, no_scratch, run_slices
-from kblrn_pyg.kernels.walking import (
-    Bodies,
-    count_reached,
-    fill_reached,
-    holds,
-    middles,
-    own_rules,
-    pair_rules,
-)
+from kblrn_pyg.kernels.walking import Bodies, holds, middles, pair_rules, walk_queries
 from kblrn_pyg.rules.measure import reverse_steps
 from kblrn_pyg.rules.memory import WalkMemory
 from kblrn_pyg.rules.ruleset import Ids, RuleSet, relation_names
@@ -60,6 +52,9 @@ class QueryFeatures(NamedTuple):
     rule: Ids
 
 
+Found = TypeVar("Found", PairFeatures, QueryFeatures)
+
+
 class PathFeatures:
     r"""Evaluates the bodies of rules on the known triples of a knowledge base.
 
@@ -93,15 +88,8 @@ class PathFeatures:
         self.num_entities = int(data["entity"].num_nodes)
         self._num_threads = num_threads
         head, rel, tail = (index.numpy() for index in flat_triples(data))
-        self.adjacency = build_adjacency(
-            head,
-            rel,
-            tail,
-            self.num_entities,
-            len(relations),
-            rules.semantics.self_loops,
-        )
         self._facts = head, rel, tail
+        self.adjacency = self._build(rules.semantics.self_loops)
         self.max_bytes = max_bytes
         self._has_loop = np.zeros(self.num_entities, bool)
         self._has_loop[head[head == tail]] = True
@@ -118,6 +106,11 @@ class PathFeatures:
     def num_threads(self) -> int:
         """The present number of threads."""
         return self._num_threads or default_threads()
+
+    @property
+    def all_facts(self) -> Adjacency:
+        """The facts of the knowledge base, even if bodies may not use self-loops."""
+        return self.adjacency if self.rules.semantics.self_loops else self._build(True)
 
     def pairs(
         self,
@@ -141,16 +134,9 @@ class PathFeatures:
         self._check_ids(r, heads=h, tails=t)
 
         def find(part: slice, _: None) -> PairFeatures:
-            ptr = np.zeros(part.stop - part.start + 1, np.int64)
-            given = (self._bodies["tail"], h[part], r[part], t[part], self.choices)
-            pair_rules(self.adjacency, *given, leave_own, ptr, np.empty(0, np.int64))
-            np.cumsum(ptr, out=ptr)
-            rule = np.empty(ptr[-1], np.int64)
-            pair_rules(self.adjacency, *given, leave_own, ptr, rule)
-            return PairFeatures(ptr, rule)
+            return self._pair_rules((h[part], r[part], t[part]), leave_own, False)
 
-        parts = run_slices(find, len(h), no_scratch, self.num_threads)
-        return PairFeatures(_join_ptr(parts), _join([part.rule for part in parts]))
+        return _join(run_slices(find, len(h), no_scratch, self.num_threads))
 
     def tails(self, head: ArrayLike, rel: ArrayLike) -> QueryFeatures:
         r"""Answers the queries :obj:`(head, rel, ?)` by paths.
@@ -187,14 +173,7 @@ class PathFeatures:
             weight (numpy.ndarray): The weight of each rule.
             scores (numpy.ndarray): A row of scores for each query.
         """
-        *known, place = self.walk_arguments(side, entity, rel)
-
-        def add(part: slice, scratch: tuple[Ids, Ids]) -> None:
-            scratch[0].fill(-1)
-            given = (*known, place[part], entity[part], rel[part])
-            add_paths(*given, weight, scores[part], *scratch)
-
-        run_slices(add, len(entity), self._new_scratch, self.num_threads)
+        self._add_paths(side, entity, rel, scores, weight)
 
     def weight_gradient(
         self, side: str, entity: Ids, rel: Ids, grad: np.ndarray
@@ -207,18 +186,8 @@ class PathFeatures:
             rel (numpy.ndarray): The relation of each query.
             grad (numpy.ndarray): A row of gradients for each query.
         """
-        *known, place = self.walk_arguments(side, entity, rel)
-
-        def add(part: slice, scratch: tuple[Ids, Ids]) -> np.ndarray:
-            scratch[0].fill(-1)
-            found = np.zeros(len(self.rules))
-            given = (*known, place[part], entity[part], rel[part])
-            path_gradient(*given, grad[part], found, *scratch)
-            return found
-
         # Adding up in the order of the queries makes the sum reproducible.
-        parts = run_slices(add, len(entity), self._new_scratch, self.num_threads)
-        return np.sum(parts, axis=0)
+        return np.sum(self._add_paths(side, entity, rel, grad), axis=0)
 
     def remember(self) -> None:
         """Walks the queries that the facts answer, and keeps what is reached.
@@ -241,16 +210,10 @@ class PathFeatures:
     def walk_arguments(
         self, side: str, entity: Ids, rel: Ids
     ) -> tuple[Adjacency, Bodies, Choices, Walks, Ids]:
-        r"""Returns what kernels need to walk queries.
+        """Returns what kernels need to walk queries for a side.
 
         The last two are the walks that are kept, and the position of each
         query in them, -1 if it must be walked.
-
-        Args:
-            side (str): The side that is asked for, :obj:`"head"` or
-                :obj:`"tail"`.
-            entity (numpy.ndarray): The known entity of each query.
-            rel (numpy.ndarray): The relation of each query.
         """
         check_side(side)
         self._check_ids(rel, entities=entity)
@@ -267,18 +230,13 @@ class PathFeatures:
             tail (numpy.ndarray): The tail of each fact.
         """
         self._check_ids(rel, heads=head, tails=tail)
-        ptr, none = np.zeros(len(head) + 1, np.int64), np.empty(0, np.int64)
         # A path of one or two steps returns to its own fact only by a self-loop.
-        loops = self._has_loop[head] | self._has_loop[tail]
-        if len(self.rules) == 0 or not loops.any():
-            return PairFeatures(ptr, none)
-        known = self.adjacency, self._bodies["tail"], self.choices
-        given = (*known, head, rel, tail, loops)
-        own_rules(*given, ptr, none)
-        np.cumsum(ptr, out=ptr)
-        rule = np.empty(ptr[-1], np.int64)
-        own_rules(*given, ptr, rule)
-        return PairFeatures(ptr, rule)
+        loops = np.flatnonzero(self._has_loop[head] | self._has_loop[tail])
+        facts = head[loops], rel[loops], tail[loops]
+        found = self._pair_rules(facts, leave_own=False, only_own=True)
+        counts = np.zeros(len(head) + 1, np.int64)
+        counts[loops + 1] = np.diff(found.ptr)
+        return PairFeatures(np.cumsum(counts), found.rule)
 
     def middles(self, rule: int, head: int, tail: int, limit: int | None = None) -> Ids:
         r"""Returns the entities in the middle of a two-hop body that holds.
@@ -293,13 +251,12 @@ class PathFeatures:
         if not self.holds(rule, head, tail):
             return np.empty(0, np.int64)
         bodies = self._bodies["tail"]
-        first, second = bodies.first[rule], bodies.second[rule]
-        if second < 0 or bodies.parallel[rule]:
+        if bodies.second[rule] < 0 or bodies.parallel[rule]:
             return np.empty(0, np.int64)
-        limit = self.num_entities if limit is None else limit
-        out = np.empty(min(limit, self.num_entities), np.int64)
-        given = (self.adjacency, first, second, int(head), int(tail), self.choices)
-        return out[: middles(*given, _NO_FACT, limit, out)]
+        limit = self.num_entities if limit is None else min(limit, self.num_entities)
+        out = np.empty(limit, np.int64)
+        given = (self.adjacency, bodies, self.choices, rule, int(head), int(tail))
+        return out[: middles(*given, _NO_FACT, out)]
 
     def holds(self, rule: int, head: int, tail: int) -> bool:
         r"""Returns whether the body of a rule holds for a pair.
@@ -309,42 +266,60 @@ class PathFeatures:
             head (int): The head.
             tail (int): The tail.
         """
-        rules, heads, tails = np.array([[rule], [head], [tail]])
-        check_ids(
-            {
-                "rules": (rules, len(self.rules)),
-                "heads": (heads, self.num_entities),
-                "tails": (tails, self.num_entities),
-            }
-        )
+        ids = np.array([[rule], [head], [tail]])
+        sizes = len(self.rules), self.num_entities, self.num_entities
+        check_ids(dict(zip(("rules", "heads", "tails"), zip(ids, sizes))))
         bodies = self._bodies["tail"]
-        body = bodies.first[rule], bodies.second[rule], bodies.parallel[rule]
-        given = (self.adjacency, *body, int(head), int(tail), self.choices)
+        given = (self.adjacency, bodies, self.choices, rule, int(head), int(tail))
         return bool(holds(*given, _NO_FACT, np.empty(1, np.int64)))
+
+    def _build(self, self_loops: bool) -> Adjacency:
+        num_relations = len(self.rules.relations)
+        return build_adjacency(
+            *self._facts, self.num_entities, num_relations, self_loops
+        )
+
+    def _pair_rules(
+        self, facts: tuple[Ids, Ids, Ids], leave_own: bool, only_own: bool
+    ) -> PairFeatures:
+        known = self.adjacency, self._bodies["tail"], self.choices
+        return PairFeatures(*pair_rules(*known, facts, leave_own, only_own))
 
     def _walk(self, side: str, source: ArrayLike, rel: ArrayLike) -> QueryFeatures:
         sources, rels = (np.ascontiguousarray(ids, np.int64) for ids in (source, rel))
         self._check_ids(rels, entities=sources)
-
-        known = self.adjacency, self._bodies[side]
+        known = self.adjacency, self._bodies[side], self.choices
 
         def walk(part: slice, scratch: tuple[Ids, Ids]) -> QueryFeatures:
-            stamp, out = scratch
-            given = (*known, sources[part], rels[part], self.choices)
-            stamp.fill(-1)
-            ptr = np.zeros(part.stop - part.start + 1, np.int64)
-            np.cumsum(count_reached(*given, stamp, out), out=ptr[1:])
-            candidate, rule = np.empty(ptr[-1], np.int64), np.empty(ptr[-1], np.int64)
-            stamp.fill(-1)
-            fill_reached(*given, ptr, candidate, rule, stamp)
-            return QueryFeatures(ptr, candidate, rule)
+            scratch[0].fill(-1)
+            return QueryFeatures(
+                *walk_queries(*known, sources[part], rels[part], *scratch)
+            )
 
-        parts = run_slices(walk, len(sources), self._new_scratch, self.num_threads)
-        return QueryFeatures(
-            _join_ptr(parts),
-            _join([part.candidate for part in parts]),
-            _join([part.rule for part in parts]),
+        return _join(
+            run_slices(walk, len(sources), self._new_scratch, self.num_threads)
         )
+
+    def _add_paths(
+        self,
+        side: str,
+        entity: Ids,
+        rel: Ids,
+        scores: np.ndarray,
+        weight: np.ndarray | None = None,
+    ) -> list[np.ndarray]:
+        """Adds weights to scores; without weights, returns gradients of them."""
+        *known, place = self.walk_arguments(side, entity, rel)
+
+        def add(part: slice, scratch: tuple[Ids, Ids]) -> np.ndarray:
+            scratch[0].fill(-1)
+            paths = (*known, place[part])
+            values = np.zeros(len(self.rules)) if weight is None else weight
+            given = (paths, entity[part], rel[part], values, scores[part])
+            add_paths(*given, weight is None, *scratch)
+            return values
+
+        return run_slices(add, len(entity), self._new_scratch, self.num_threads)
 
     def _check_ids(self, rel: Ids, **entities: Ids) -> None:
         kinds = {kind: (ids, self.num_entities) for kind, ids in entities.items()}
@@ -365,10 +340,10 @@ def _bodies(rules: RuleSet, steps: Ids) -> Bodies:
     )
 
 
-def _join(arrays: list[Ids]) -> Ids:
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-
-
-def _join_ptr(parts: list[PairFeatures] | list[QueryFeatures]) -> Ids:
+def _join(parts: list[Found]) -> Found:
+    if len(parts) == 1:
+        return parts[0]
     counts = np.concatenate([np.diff(part.ptr) for part in parts])
-    return np.concatenate([[0], np.cumsum(counts)])
+    columns = zip(*(part[1:] for part in parts))
+    ptr = np.append(0, np.cumsum(counts))
+    return parts[0].__class__(ptr, *map(np.concatenate, columns))

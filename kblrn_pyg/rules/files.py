@@ -80,7 +80,12 @@ def read_rules(
     """
     path = source if isinstance(source, (str, os.PathLike)) else "<lines>"
     if Path(path).suffix == ".pt":
-        return _load(path, relations), []
+        rules = RuleSet.load(path)
+        try:
+            rules.check_relations(relations)
+        except DataError as error:
+            raise DataError(str(error), path) from None
+        return rules, []
     lines = [(number, line) for number, line in _lines(source) if line]
     semantics = _semantics(lines, path)
     lines = [pair for pair in lines if not pair[1].startswith(_COMMENT)]
@@ -133,15 +138,6 @@ def write_rules(rules: RuleSet, path: PathLike, format: str = "amie") -> None:
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-
-
-def _load(path: PathLike, relations: Sequence[str]) -> RuleSet:
-    rules = RuleSet.load(path)
-    try:
-        rules.check_relations(relations)
-    except DataError as error:
-        raise DataError(str(error), path) from None
-    return rules
 
 
 def _lines(source: PathLike | Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -242,7 +238,7 @@ def _amie_words(text: str) -> list[str]:
     return [word for word in re.split(r"\s{2,}", text.strip()) if word]
 
 
-_ATOM = re.compile(r"(.+?)\(([^(),]+),([^(),]+)\)(?:, *|$)")
+_ATOM = re.compile(r"(.+?)\(\s*([^(),]+?)\s*,\s*([^(),]+?)\s*\)(?:, *|$)")
 
 
 def _anyburl_atoms(text: str) -> list[Atom]:
@@ -265,11 +261,7 @@ def _parse_anyburl(line: str) -> ParsedRule:
     if len(fields) == 4:
         predictions, correct = (_count(field) for field in fields[:2])
         measures = {"body_size": predictions, "support": correct}
-    return ParsedRule(
-        [(r, x.strip(), y.strip()) for r, x, y in atoms_found],
-        (heads[0][0], heads[0][1].strip(), heads[0][2].strip()),
-        **measures,
-    )
+    return ParsedRule(atoms_found, heads[0], **measures)
 
 
 def _parse_kale(line: str) -> ParsedRule:

@@ -7,6 +7,7 @@ import numpy as np
 from kblrn_pyg.kernels.adjacency import Adjacency
 from kblrn_pyg.kernels.body_sizes import body_sizes
 from kblrn_pyg.kernels.threads import cut, run_all
+from kblrn_pyg.kernels.walking import Bodies
 from kblrn_pyg.rules.ruleset import Ids, RuleSet
 
 # Bodies differ a lot in work, so there are many more parts than threads.
@@ -15,14 +16,10 @@ _NUM_PARTS = 64
 
 def reverse_steps(steps: Ids, parallel: np.ndarray) -> Ids:
     """Returns the codes of the same bodies, walked from the tail to the head."""
-    first, second = steps[:, 0], steps[:, -1]
-    turn = (second >= 0) & ~parallel
-    one_hop = (second < 0) | (steps.shape[1] == 1)
-    reversed_first = np.where(turn & ~one_hop, second ^ 1, first ^ 1)
-    if steps.shape[1] == 1:
-        return reversed_first[:, None]
-    reversed_second = np.where(turn, first ^ 1, second ^ 1)
-    return np.column_stack([reversed_first, np.where(one_hop, -1, reversed_second)])
+    back = np.where(steps < 0, steps, steps ^ 1)
+    turn = (steps[:, -1] >= 0) & ~parallel
+    back[turn] = back[turn, ::-1]
+    return back
 
 
 def measure_bodies(
@@ -31,18 +28,12 @@ def measure_bodies(
     domains: Adjacency,
     num_threads: int | None = None,
 ) -> RuleSet:
-    r"""Measures body sizes under the semantics of the rules.
+    """Measures body sizes under the semantics of the rules.
 
     A body is measured once, however many rules share it. It is walked from the
-    end whose entities the partial completeness assumption looks at.
-
-    Args:
-        rules (RuleSet): The rules.
-        adjacency (Adjacency): The facts that bodies may use: all of them, but
-            for self-loops if these do not count.
-        domains (Adjacency): All facts.
-        num_threads (int, optional): The number of threads.
-            (default: :obj:`None`, all cores)
+    end whose entities the partial completeness assumption looks at. ``adjacency``
+    has the facts that bodies may use: all those of ``domains``, but for self-loops
+    if these do not count.
     """
     num_entities_of_code = np.diff(domains.code_ptr)
     from_tail = num_entities_of_code[0::2] < num_entities_of_code[1::2]
@@ -57,32 +48,22 @@ def measure_bodies(
     body_of_rule = body_of_rule.ravel()
     by_body = np.argsort(body_of_rule, kind="stable")
     rule_ptr = np.searchsorted(body_of_rule[by_body], np.arange(len(bodies) + 1))
-    first, second, parallel = bodies[:, -2], bodies[:, 0], bodies[:, -1].astype(bool)
+    first, second = bodies[:, -2], bodies[:, 0]
     if rules.max_hops == 1:
         second = np.full(len(bodies), -1)
-    num_entities = adjacency.num_entities
+    parallel = bodies[:, -1].astype(bool)
 
     def measure(part: slice, scratch: tuple[Ids, Ids]) -> tuple[slice, Ids, Ids]:
-        stamp, onward = scratch
-        stamp.fill(-1)
-        begin, end = rule_ptr[part.start], rule_ptr[part.stop]
-        sizes, pca_sizes = body_sizes(
-            adjacency,
-            domains.code_ptr,
-            domains.group_entity,
-            first[part],
-            second[part],
-            parallel[part],
-            rule_ptr[part.start : part.stop + 1] - begin,
-            rule_code[by_body[begin:end]],
-            rules.semantics.choices,
-            stamp,
-            onward,
-        )
-        return part, sizes, pca_sizes
+        scratch[0].fill(-1)
+        ptr = rule_ptr[part.start : part.stop + 1]
+        codes = rule_code[by_body[ptr[0] : ptr[-1]]]
+        some = Bodies(ptr - ptr[0], first[part], second[part], parallel[part])
+        choices = rules.semantics.choices
+        return part, *body_sizes(adjacency, domains, some, codes, choices, *scratch)
 
     def new_scratch() -> tuple[Ids, Ids]:
-        return np.empty(num_entities, np.int64), np.zeros(num_entities, np.int64)
+        size = adjacency.num_entities
+        return np.empty(size, np.int64), np.zeros(size, np.int64)
 
     body_size = np.empty(len(bodies), np.int64)
     pca_body_size = np.empty(len(rules), np.int64)
@@ -91,6 +72,5 @@ def measure_bodies(
         body_size[part] = sizes
         begin, end = rule_ptr[part.start], rule_ptr[part.stop]
         pca_body_size[by_body[begin:end]] = pca_sizes
-    return replace(
-        rules, body_size=body_size[body_of_rule], pca_body_size=pca_body_size
-    )
+    body_size = body_size[body_of_rule]
+    return replace(rules, body_size=body_size, pca_body_size=pca_body_size)

@@ -1,18 +1,17 @@
 """Finding the rules of a knowledge base."""
 
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from torch_geometric.data import Data, HeteroData
+from torch_geometric.transforms import BaseTransform
 from tqdm import tqdm
 
 from kblrn_pyg.data import as_kb, flat_triples
-from kblrn_pyg.kernels.adjacency import Adjacency, build_adjacency, facts_of
+from kblrn_pyg.kernels.adjacency import Adjacency, build_adjacency
 from kblrn_pyg.kernels.mining import (
-    Facts,
     Scratch,
     direct_supports,
     new_scratch,
@@ -21,7 +20,7 @@ from kblrn_pyg.kernels.mining import (
 )
 from kblrn_pyg.kernels.threads import run_all
 from kblrn_pyg.rules.measure import measure_bodies
-from kblrn_pyg.rules.ruleset import Ids, RuleSet, relation_names
+from kblrn_pyg.rules.ruleset import UNKNOWN, Ids, RuleSet, join, relation_names
 from kblrn_pyg.rules.semantics import Semantics
 
 # Bodies are counted in a table of pairs of codes, which has at most this size.
@@ -127,24 +126,21 @@ def mine_rules(
     data = as_kb(data)
     relations = relation_names(data)
     head, rel, tail = (index.numpy() for index in flat_triples(data))
-    num_entities, num_relations = data["entity"].num_nodes, len(relations)
-    everything = build_adjacency(head, rel, tail, num_entities, num_relations)
-    adjacency = everything
+    facts = head, rel, tail, data["entity"].num_nodes, len(relations)
+    everything = adjacency = build_adjacency(*facts)
     if not self_loops:
-        adjacency = build_adjacency(
-            head, rel, tail, num_entities, num_relations, self_loops=False
-        )
+        adjacency = build_adjacency(*facts, self_loops=False)
+    semantics = Semantics(equal_ends, equal_middle, self_loops, head_in_body)
     miner = _Miner(
+        RuleSet.build(relations, head=[], steps=[], semantics=semantics),
         everything,
         adjacency,
-        Semantics(equal_ends, equal_middle, self_loops, head_in_body),
         max_hops,
         parallel,
         min_head_coverage,
         min_support,
     )
-    sizes = np.bincount(rel, minlength=num_relations)
-    rules = miner.mine(relations, sizes, num_threads, progress)
+    rules = miner.mine(num_threads, progress)
     if confidences:
         rules = measure_bodies(rules, adjacency, everything, num_threads)
     if skyline:
@@ -156,38 +152,52 @@ def mine_rules(
     )
 
 
-class _Part(NamedTuple):
-    """The rules of one relation."""
+class MineRules(BaseTransform):
+    r"""Mines the rules of a knowledge base and keeps them as :obj:`data.rules`,
+    from where :meth:`RuleSet.of_data` takes them. As a :obj:`pre_transform`, it
+    runs once and its result is saved with the data set.
 
-    head: int
-    head_size: int
-    steps: Ids
-    parallel: np.ndarray
-    support: Ids
+    Args:
+        **kwargs (optional): The arguments of :meth:`mine_rules`.
+
+    Example:
+        >>> from kblrn_pyg.datasets import Families
+        >>> from kblrn_pyg.rules import RuleSet
+        >>> data = Families(pre_transform=MineRules(max_hops=1))[0]
+        >>> RuleSet.of_data(data).max_hops
+        1
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        self.kwargs = kwargs
+
+    def forward(self, data: HeteroData) -> HeteroData:
+        data.rules = mine_rules(data, **self.kwargs).to_dict()
+        return data
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{key}={value!r}" for key, value in self.kwargs.items())
+        return f"{self.__class__.__name__}({arguments})"
 
 
 @dataclass(frozen=True)
 class _Miner:
     """Counts supports, relation by relation."""
 
+    no_rules: RuleSet  # with the relations and the semantics
     everything: Adjacency
     adjacency: Adjacency  # what bodies may use
-    semantics: Semantics
     max_hops: int
     parallel: bool
     min_head_coverage: float
     min_support: int
 
-    def mine(
-        self,
-        relations: list[str],
-        num_triples: Ids,
-        num_threads: int | None,
-        progress: bool,
-    ) -> RuleSet:
-        order = np.argsort(-num_triples, kind="stable").tolist()
-        busiest = [relation for relation in order if num_triples[relation]]
-        found = run_all(self._mine_relation, busiest, self._new_scratch, num_threads)
+    def mine(self, num_threads: int | None, progress: bool) -> RuleSet:
+        num_facts = np.diff(self.everything.group_start[self.everything.code_ptr])[::2]
+        busiest = np.argsort(-num_facts, kind="stable")[: np.count_nonzero(num_facts)]
+        found = run_all(
+            self._mine_relation, busiest.tolist(), self._new_scratch, num_threads
+        )
         bar = tqdm(
             found,
             total=len(busiest),
@@ -196,64 +206,41 @@ class _Miner:
             disable=not progress,
             leave=False,
         )
-        parts = sorted((part for part in bar), key=lambda part: part.head)
-        counts = [len(part.support) for part in parts]
-        unknown = np.full(sum(counts), -1)
-        return RuleSet(
-            relations,
-            np.repeat(np.array([part.head for part in parts], np.int64), counts),
-            _concatenate([part.steps for part in parts], self.max_hops),
-            _concatenate([part.parallel for part in parts]).astype(bool),
-            _concatenate([part.support for part in parts]),
-            np.repeat(np.array([part.head_size for part in parts], np.int64), counts),
-            unknown,
-            unknown,
-            self.semantics,
-        )
+        return join([self.no_rules, *bar])
 
-    def _mine_relation(self, relation: int, scratch: Scratch) -> _Part:
-        head, tail = facts_of(
-            self.everything.code_ptr,
-            self.everything.group_entity,
-            self.everything.group_start,
-            self.everything.neighbour,
-            2 * relation,
-        )
-        facts = Facts(relation, *order_facts(head, tail, self.adjacency.pair_ptr))
-        least, choices = self._least_support(len(head)), self.semantics.choices
-        codes, sides, supports = [], [], []
+    def _mine_relation(self, relation: int, scratch: Scratch) -> RuleSet:
+        facts = order_facts(relation, self.everything, self.adjacency)
+        # The least support that reaches the least head coverage, exactly.
+        coverages = np.arange(len(facts.pivot) + 1) / len(facts.pivot)
+        least = int(np.searchsorted(coverages, self.min_head_coverage))
+        least = max(least, self.min_support, 1)
+        choices = self.no_rules.semantics.choices
+        found = []
         for chunk in self._chunks():
-            direct, support = direct_supports(
-                facts, self.adjacency, chunk, choices, least, scratch
-            )
-            pairs = self._split_keys(direct, chunk)
+            given = (facts, self.adjacency, chunk, choices, least, scratch)
+            keys, support = direct_supports(*given)
+            pairs = self._split_keys(keys, chunk)
             is_single = pairs[:, 0] == pairs[:, 1]
             pairs[is_single, 1] = -1
             keep = is_single | self.parallel
-            codes.append(pairs[keep][:, : max(self.max_hops, 1 + self.parallel)])
-            sides.append(~is_single[keep])
-            supports.append(support[keep])
-            if self.max_hops < 2:
-                continue
-            paths, support = path_supports(
-                facts, self.adjacency, chunk, choices, least, scratch
-            )
-            codes.append(self._split_keys(paths, chunk))
-            sides.append(np.zeros(len(paths), bool))
-            supports.append(support)
-        table, side = np.concatenate(codes), np.concatenate(sides)
-        order = np.lexsort((*table.T[::-1], table[:, -1] >= 0, side))
-        support = np.concatenate(supports)[order]
-        return _Part(relation, len(head), table[order], side[order], support)
-
-    def _least_support(self, size: int) -> int:
-        """The least support that reaches the least head coverage, exactly."""
-        least = math.ceil(self.min_head_coverage * size)
-        while least > 1 and (least - 1) / size >= self.min_head_coverage:
-            least -= 1
-        while least / size < self.min_head_coverage:
-            least += 1
-        return max(least, self.min_support, 1)
+            found.append((pairs[keep], ~is_single[keep], support[keep]))
+            if self.max_hops > 1:
+                keys, support = path_supports(*given)
+                paths = self._split_keys(keys, chunk)
+                found.append((paths, np.zeros(len(keys), bool), support))
+        steps, parallel, support = map(np.concatenate, zip(*found))
+        steps = steps[:, : max(self.max_hops, 1 + self.parallel)]
+        order = np.lexsort((*steps.T[::-1], steps[:, -1] >= 0, parallel))
+        return replace(
+            self.no_rules,
+            head=np.full(len(order), relation),
+            steps=steps[order],
+            parallel=parallel[order],
+            support=support[order],
+            head_size=np.full(len(order), len(facts.pivot)),
+            body_size=np.full(len(order), UNKNOWN),
+            pca_body_size=np.full(len(order), UNKNOWN),
+        )
 
     def _chunks(self) -> Iterator[tuple[int, int, int]]:
         num_codes = self.adjacency.num_codes
@@ -285,9 +272,3 @@ def _above_parents(rules: RuleSet) -> RuleSet:
         parents = (single.get((head, int(code)), -1.0) for code in rules.steps[i])
         keep[i] = confidence[i] > max(parents)
     return rules.select(keep)
-
-
-def _concatenate(parts: list[np.ndarray], width: int | None = None) -> np.ndarray:
-    if parts:
-        return np.concatenate(parts)
-    return np.empty(0 if width is None else (0, width), np.int64)

@@ -1,6 +1,6 @@
 """Rules as columns, grouped by the relation that they predict."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -89,36 +89,29 @@ class RuleSet:
         """
         heads = np.array(list(head), np.int64)
         bodies = [list(body) for body in steps]
-        side_by_side = np.zeros(len(heads), bool)
-        if parallel is not None:
-            side_by_side = np.array(list(parallel), bool)
+        are_parallel = [False] * len(heads) if parallel is None else list(parallel)
         unknown = sorted(set(measures) - set(MEASURES))
         if unknown:
             raise ValueError(f"'measures' must be among {MEASURES} (got {unknown})")
-        columns = {
-            name: np.array(list(measures[name]), np.int64)
-            if name in measures
-            else np.full(len(heads), UNKNOWN, np.int64)
-            for name in MEASURES
-        }
-        sizes = {"steps": len(bodies), "parallel": len(side_by_side)}
-        for name, size in (sizes | {n: len(c) for n, c in columns.items()}).items():
-            if size != len(heads):
+        columns = {name: np.full(len(heads), UNKNOWN) for name in MEASURES}
+        columns |= {name: np.array(list(c), np.int64) for name, c in measures.items()}
+        given: dict[str, Sized] = {"steps": bodies, "parallel": are_parallel, **columns}
+        for name, values in given.items():
+            if len(values) != len(heads):
                 raise ValueError(
-                    f"'{name}' must have {len(heads)} entries, as 'head' (got {size})"
+                    f"'{name}' must have {len(heads)} entries, as 'head' "
+                    f"(got {len(values)})"
                 )
-        for relation, body, is_parallel in zip(heads, bodies, side_by_side):
-            _check_body(int(relation), body, bool(is_parallel))
-        width = max(map(len, bodies), default=1)
-        table = np.full((len(heads), width), UNKNOWN, np.int64)
-        for row, body, is_parallel in zip(table, bodies, side_by_side):
+        table = np.full((len(heads), max(map(len, bodies), default=1)), UNKNOWN)
+        for i, body in enumerate(bodies):
+            _check_body(int(heads[i]), body, are_parallel[i])
             # The two steps of a parallel body have no order.
-            row[: len(body)] = sorted(body) if is_parallel else body
+            table[i, : len(body)] = sorted(body) if are_parallel[i] else body
         rules = cls(
             list(relations),
             heads,
             table,
-            side_by_side,
+            np.array(are_parallel, bool),
             **columns,
             semantics=semantics,
         )
@@ -260,17 +253,7 @@ class RuleSet:
             raise DataError(
                 f"rules that differ in {', '.join(differ)} cannot be merged"
             )
-        width = max(self.max_hops, other.max_hops)
-        columns: dict[str, Any] = {
-            name: np.concatenate([getattr(self, name), getattr(other, name)])
-            for name in _COLUMNS
-            if name != "steps"
-        }
-        steps = [
-            np.pad(s, ((0, 0), (0, width - s.shape[1])), constant_values=UNKNOWN)
-            for s in (self.steps, other.steps)
-        ]
-        return replace(self, steps=np.concatenate(steps), **columns)._distinct()
+        return join([self, other])._distinct()
 
     def check_relations(self, relations: Sequence[str], whose: str = "data") -> None:
         r"""Refuses relations other than those of the rules.
@@ -364,6 +347,23 @@ _COLUMNS = [
     for field in fields(RuleSet)
     if field.name not in ("relations", "semantics")
 ]
+
+
+def join(parts: Sequence[RuleSet]) -> RuleSet:
+    """Joins rule sets with the relations and the semantics of the first."""
+    width = max(part.max_hops for part in parts)
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in _COLUMNS
+        if name != "steps"
+    }
+    steps = [
+        np.pad(
+            part.steps, ((0, 0), (0, width - part.max_hops)), constant_values=UNKNOWN
+        )
+        for part in parts
+    ]
+    return replace(parts[0], steps=np.concatenate(steps), **columns)._ordered()
 
 
 def relation_names(data: HeteroData) -> list[str]:

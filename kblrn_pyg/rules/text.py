@@ -8,12 +8,7 @@ _MIDDLES = "xyzuvw"
 
 
 def atoms(rules: RuleSet, i: int) -> list[tuple[int, str, str]]:
-    r"""Returns the atoms of a body as (relation, first variable, second).
-
-    Args:
-        rules (RuleSet): The rules.
-        i (int): The position of the rule.
-    """
+    """Returns the atoms of a body as (relation, first variable, second)."""
     codes = [code for code in rules.steps[i].tolist() if code >= 0]
     if rules.parallel[i]:
         ends = [("h", "t")] * len(codes)

@@ -5,13 +5,12 @@ from kblrn_pyg.training.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
-from kblrn_pyg.training.fit import FitResult, Progress, fit
-from kblrn_pyg.training.process import Interrupted, Process, seed_all, set_threads
+from kblrn_pyg.training.fit import fit
+from kblrn_pyg.training.interface import Best, FitResult, Progress, Trainable
+from kblrn_pyg.training.process import Interrupted, seed_all, set_threads
 from kblrn_pyg.training.run import Run
 from kblrn_pyg.training.settings import FitSettings
-from kblrn_pyg.training.stopping import EarlyStopping
-from kblrn_pyg.training.trainable import Trainable
-from kblrn_pyg.training.validation import Best
+from kblrn_pyg.training.validation import EarlyStopping
 
 __all__ = [
     "Best",
@@ -20,7 +19,6 @@ __all__ = [
     "FitResult",
     "FitSettings",
     "Interrupted",
-    "Process",
     "Progress",
     "Run",
     "Trainable",

@@ -15,6 +15,34 @@ Weights = dict[str, Tensor]
 
 
 @dataclass
+class Position:
+    """How far a training is, down to the batch."""
+
+    epoch: int = 0  # the number of complete epochs
+    batch: int = 0  # the number of complete batches of the current epoch
+    loss: float = 0.0  # the sum of the losses of their triples
+    triples: int = 0  # the number of their triples
+    seconds: float = 0.0  # the time they took
+    seconds_before: float = 0.0  # the time of the complete epochs
+
+    def add_batch(self, mean_loss: float, triples: int, seconds: float) -> None:
+        """Counts a batch."""
+        self.batch += 1
+        self.loss += mean_loss * triples
+        self.triples += triples
+        self.seconds += seconds
+
+    def log_line(self) -> dict[str, Any]:
+        """Returns the figures of the current epoch."""
+        return {
+            "epoch": self.epoch + 1,
+            "loss": self.loss / self.triples,
+            "seconds": self.seconds_before + self.seconds,
+            "triples_per_second": self.triples / max(self.seconds, 1e-9),
+        }
+
+
+@dataclass
 class Checkpoint:
     r"""The state of a training.
 
@@ -62,9 +90,6 @@ class Checkpoint:
         return self.best.get(validation_set, self.model)
 
 
-_FIELDS = {field.name for field in fields(Checkpoint)}
-
-
 def save_checkpoint(path: PathLike, checkpoint: Checkpoint) -> None:
     r"""Saves a checkpoint; the previous one is replaced when it is complete.
 
@@ -72,8 +97,7 @@ def save_checkpoint(path: PathLike, checkpoint: Checkpoint) -> None:
         path (str): The file to write.
         checkpoint (Checkpoint): The state to save.
     """
-    content = {name: getattr(checkpoint, name) for name in _FIELDS}
-    save_tensors(content, path, "checkpoint")
+    save_tensors(vars(checkpoint), path, "checkpoint")
 
 
 def load_checkpoint(
@@ -91,27 +115,19 @@ def load_checkpoint(
             (default: :obj:`None`, any)
     """
     content = load_tensors(path, "checkpoint")
-    if set(content) != _FIELDS:
+    if set(content) != {field.name for field in fields(Checkpoint)}:
         raise DataError("is a checkpoint of another version, train anew", path)
-    checkpoint = Checkpoint(**content)
-    if fingerprint is not None and checkpoint.fingerprint != fingerprint:
+    found = Checkpoint(**content)
+    if fingerprint is not None and found.fingerprint != fingerprint:
         raise DataError(
             "was made by another model: names, numbers, rules or settings differ "
-            f"(fingerprint {checkpoint.fingerprint[:12]}, expected {fingerprint[:12]})",
+            f"(fingerprint {found.fingerprint[:12]}, expected {fingerprint[:12]})",
             path,
         )
     if settings is not None:
-        _require_settings(checkpoint.settings, settings, path)
-    return checkpoint
-
-
-def _require_settings(
-    found: Mapping[str, Any], expected: Mapping[str, Any], path: PathLike
-) -> None:
-    for name in sorted({*found, *expected}):
-        if found.get(name) != expected.get(name):
-            raise DataError(
-                f"was made with {name} = {found.get(name)!r}, expected "
-                f"{expected.get(name)!r}",
-                path,
-            )
+        for name in sorted({*found.settings, *settings}):
+            then, now = found.settings.get(name), settings.get(name)
+            if then != now:
+                message = f"was made with {name} = {then!r}, expected {now!r}"
+                raise DataError(message, path)
+    return found

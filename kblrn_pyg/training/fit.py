@@ -5,8 +5,8 @@ import logging
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 import torch
@@ -16,29 +16,18 @@ from tqdm import tqdm
 from kblrn_pyg.data import DataError, flat_triples
 from kblrn_pyg.evaluation import device_of, evaluate, kb_for
 from kblrn_pyg.nn.model_file import versions
+from kblrn_pyg.training import process
 from kblrn_pyg.training.checkpoint import (
     Checkpoint,
+    Position,
     load_checkpoint,
     save_checkpoint,
 )
-from kblrn_pyg.training.position import Position
-from kblrn_pyg.training.process import (
-    Interrupted,
-    InterruptGuard,
-    Process,
-    derive_seed,
-    get_rng_states,
-    keep_freed_memory,
-    own_random_numbers,
-    seed_all,
-    set_rng_states,
-    set_threads,
-)
+from kblrn_pyg.training.interface import Callback, FitResult, Progress, Trainable
+from kblrn_pyg.training.process import Interrupted, InterruptGuard
 from kblrn_pyg.training.run import Run
 from kblrn_pyg.training.settings import FitSettings
-from kblrn_pyg.training.trainable import Trainable
 from kblrn_pyg.training.validation import (
-    Best,
     Graph,
     ValidationSet,
     known_splits,
@@ -46,58 +35,6 @@ from kblrn_pyg.training.validation import (
 )
 
 logger = logging.getLogger(__name__)
-
-# Keeps the order of the triples independent of negatives and dropout.
-_SHUFFLING = 1
-
-
-@dataclass(frozen=True)
-class FitResult:
-    r"""How a training went.
-
-    Args:
-        best (dict): The best validation on each validation set, by name; empty
-            without validation. The model has the weights of the first one.
-        epochs_done (int): The number of epochs.
-        history (list): The lines of the log.
-        stopped_early (bool): Whether early stopping ended the training.
-    """
-
-    best: dict[str, Best]
-    epochs_done: int
-    history: list[dict[str, Any]]
-    stopped_early: bool
-
-    @property
-    def best_epoch(self) -> int | None:
-        """The epoch of the best validation on the first validation set."""
-        return next((best.epoch for best in self.best.values()), None)
-
-    @property
-    def best_mrr(self) -> float | None:
-        """The mean reciprocal rank of the best validation on the first set."""
-        return next((best.mrr for best in self.best.values()), None)
-
-
-@dataclass(frozen=True)
-class Progress:
-    r"""What callbacks of :meth:`fit` get.
-
-    Args:
-        model (KBLRN): The model, in evaluation mode.
-        epoch (int): The epoch, from 1.
-        line (dict): The line of the log. What a callback adds to it is logged
-            and saved, too.
-        run (Run, optional): The folder of the run.
-    """
-
-    model: Trainable
-    epoch: int
-    line: dict[str, Any]
-    run: Run | None
-
-
-Callback = Callable[[Progress], object]
 
 
 def fit(
@@ -161,11 +98,13 @@ def fit(
         >>> fit(model, Families()[0], epochs=1, lr=0.02).epochs_done
         1
     """
+    process.require_one_process()
+    process.keep_freed_memory()
     settings = _changed(settings or FitSettings(), changes)
-    keep_freed_memory()
     sets = validation_sets(model, val, filter_with, settings.patience)
     training = _Training(model, train, sets, settings, run)
-    with own_random_numbers(), InterruptGuard(enabled=run is not None) as guard:
+    stoppable = InterruptGuard(enabled=run is not None)
+    with process.own_random_numbers(), stoppable as guard:
         try:
             training.begin(resume)
             training.learn(guard, tuple(callbacks), progress)
@@ -203,9 +142,7 @@ class _Training:
         settings: FitSettings,
         run: Run | None,
     ) -> None:
-        self.model, self.sets, self.settings = model, sets, settings
-        self.process = Process.from_environment()
-        self.run = run if self.process.is_main else None
+        self.model, self.sets, self.settings, self.run = model, sets, settings, run
         triples = flat_triples(kb_for(model, train, "train"), "edge_index")
         if triples[0].numel() == 0:
             raise ValueError("'train' must have at least one triple (got none)")
@@ -219,63 +156,56 @@ class _Training:
         }
         del self.shaped_by["epochs"]
         self.fingerprint = model.fingerprint()
-        self.loader, self.shuffling = self._loader(triples)
-        self.optimizer = self._optimizer()
+        self.shuffling, device = torch.Generator(), device_of(model)
+        # The exact loss scores every candidate of a query: once, if it can.
+        exact = getattr(model, "is_exact", False)
+        self.loader = model.loader(
+            *(index.to(device) for index in triples),
+            batch_size=settings.batch_size,
+            shuffle=True,
+            generator=self.shuffling,
+            **({"by_query": True} if exact else {}),
+        )
+        # Fused, because it is seven times faster on a CPU.
+        self.optimizer = torch.optim.Adam(self._parameter_groups(), fused=True)
         self.rates = [group["lr"] for group in self.optimizer.param_groups]
-
         self.position = Position()
         self.history: list[dict[str, Any]] = []
         self.rng: dict[str, Any] | None = None  # of the checkpoint
 
-    def _loader(self, triples: Iterable[Tensor]) -> tuple[Any, torch.Generator]:
-        device, shuffling = device_of(self.model), torch.Generator()
-        # The exact loss scores every candidate of a query: once, if it can.
-        exact = getattr(self.model, "is_exact", False)
-        loader = self.model.loader(
-            *(index.to(device) for index in triples),
-            batch_size=self.settings.batch_size,
-            shuffle=True,
-            generator=shuffling,
-            **({"by_query": True} if exact else {}),
-        )
-        return loader, shuffling
-
-    def _optimizer(self) -> torch.optim.Optimizer:
-        if self.settings.feature_lr is not None and not self.model.feature_parameters():
-            warnings.warn(
-                "'feature_lr' has no effect, the model has no feature weights",
-                stacklevel=4,
-            )
-        # Fused, because it is seven times faster on a CPU.
-        return torch.optim.Adam(self.settings.parameter_groups(self.model), fused=True)
+    def _parameter_groups(self) -> list[dict[str, Any]]:
+        """The parameters of the model with their learning rates."""
+        lr, feature_lr = self.settings.lr, self.settings.feature_lr
+        features = [] if feature_lr is None else self.model.feature_parameters()
+        if feature_lr is not None and not features:
+            message = "'feature_lr' has no effect, the model has no feature weights"
+            warnings.warn(message, stacklevel=4)
+        is_feature = set(map(id, features))
+        others = [one for one in self.model.parameters() if id(one) not in is_feature]
+        groups = {"params": others, "lr": lr}, {"params": features, "lr": feature_lr}
+        return [group for group in groups if group["params"]]
 
     @property
     def stopped(self) -> bool:
         return bool(self.sets) and all(one.stopping.stopped for one in self.sets)
 
-    @property
-    def finished(self) -> bool:
-        return self.stopped or self.position.epoch >= self.settings.epochs
-
     def begin(self, resume: bool) -> None:
-        if self.run is None:
+        run = self.run
+        if run is None:
             return
-        continues = resume and self.run.checkpoint_path.exists()
+        continues = resume and run.checkpoint_path.exists()
         if continues:
-            self._load()
-        with self.run.started(self.history):
-            self._write_settings(self.run)
+            self._load(run)
+        with run.started(self.history):
+            if run.settings is not None:
+                run.write_settings(run.settings)
+            elif not run.settings_path.exists():
+                model, training = dict(self.model.config), asdict(self.settings)
+                run.write_settings({"model": model, "training": training})
             if not continues:  # there is a model, even if nothing is to be learned
                 self._save()
-            if not (continues and self.run.model_path.exists()):
+            if not (continues and run.model_path.exists()):
                 self._save_model()
-
-    def _write_settings(self, run: Run) -> None:
-        if run.settings is not None:
-            run.write_settings(run.settings)
-        elif not run.settings_path.exists():
-            model, training = dict(self.model.config), asdict(self.settings)
-            run.write_settings({"model": model, "training": training})
 
     def learn(
         self, guard: InterruptGuard, callbacks: Sequence[Callback], progress: bool
@@ -285,10 +215,10 @@ class _Training:
             total=epochs * num_batches,
             initial=self.position.epoch * num_batches + self.position.batch,
             unit="batch",
-            disable=not (progress and self.process.is_main),
+            disable=not progress,
         )
         with bar:
-            while not self.finished:
+            while not self.stopped and self.position.epoch < epochs:
                 bar.set_description(f"epoch {self.position.epoch + 1}/{epochs}")
                 self._train_epoch(guard, bar)
                 self._end_epoch(guard, callbacks)
@@ -308,8 +238,7 @@ class _Training:
         start = time.perf_counter()
         for batch in self._remaining_batches():
             loss, size = self._step(*batch), batch[0].numel()
-            seconds = time.perf_counter() - start
-            self.position = self.position.after_batch(loss, size, seconds)
+            self.position.add_batch(loss, size, time.perf_counter() - start)
             bar.set_postfix(self._figures(), refresh=False)
             bar.update()
             self._stop_if_asked(guard)
@@ -317,9 +246,10 @@ class _Training:
 
     def _remaining_batches(self) -> Iterator[tuple[Any, ...]]:
         """The batches of the epoch, but for those that a checkpoint has done."""
-        numbers = (self.settings.seed, self.position.epoch, self.process.rank)
-        seed_all(*numbers)
-        self.shuffling.manual_seed(derive_seed(*numbers, _SHUFFLING))
+        numbers = (self.settings.seed, self.position.epoch, 0)  # 0: the only rank
+        process.seed_all(*numbers)
+        # The order of the triples must not depend on negatives and dropout.
+        self.shuffling.manual_seed(process.derive_seed(*numbers, 1))
         done = self.position.batch
         if done == len(self.loader):  # only validation is missing
             return
@@ -327,7 +257,7 @@ class _Training:
         for _ in range(done):
             next(batches)
         if done and self.rng is not None:
-            set_rng_states(self.rng)
+            process.set_rng_states(self.rng)
         yield from batches
 
     def _step(self, *batch: Any) -> float:
@@ -353,7 +283,8 @@ class _Training:
             self.model.train(False)
             for callback in callbacks:
                 callback(Progress(self.model, epoch, line, self.run))
-        self.position = self.position.after_epoch()
+        seconds = self.position.seconds_before + self.position.seconds
+        self.position = Position(epoch, seconds_before=seconds)
         self._save()
         # After the checkpoint, so that the log never knows more than it.
         if line is not None and self.run is not None:
@@ -389,10 +320,9 @@ class _Training:
         return {one.name: metrics.to_dict() for one, metrics in zip(sets, found)}
 
     def _figures(self) -> dict[str, str]:
-        figures = {
-            "loss": f"{self.position.mean_loss:.4f}",
-            "triples/s": f"{self.position.triples_per_second:,.0f}",
-        }
+        line = self.position.log_line()
+        speed = f"{line['triples_per_second']:,.0f}"
+        figures = {"loss": f"{line['loss']:.4f}", "triples/s": speed}
         if self.history and self.sets and self.sets[0].name in self.history[-1]:
             figures["MRR"] = f"{self.history[-1][self.sets[0].name]['mrr']:.4f}"
         return figures
@@ -408,14 +338,14 @@ class _Training:
         checkpoint = Checkpoint(
             model=self.model.state_dict(),
             optimizer=self.optimizer.state_dict(),
-            rng=get_rng_states(),
+            rng=process.get_rng_states(),
             position=asdict(self.position),
             stopping={one.name: one.stopping.state_dict() for one in self.sets},
             history=self.history,
             best={one.name: one.weights for one in self.sets if one.weights},
             settings=self.shaped_by,
             fingerprint=self.fingerprint,
-            num_threads=set_threads(None),
+            num_threads=process.set_threads(None),
         )
         save_checkpoint(self.run.checkpoint_path, checkpoint)
 
@@ -426,11 +356,10 @@ class _Training:
         if self.run is not None and save is not None and has_kb:
             save(self.run.model_path, known=known_splits(self.model, self.sets))
 
-    def _load(self) -> None:
-        assert self.run is not None
-        path = self.run.checkpoint_path
+    def _load(self, run: Run) -> None:
+        path = run.checkpoint_path
         checkpoint = load_checkpoint(path, self.fingerprint, self.shaped_by)
-        now = {"threads": set_threads(None), **versions()}
+        now = {"threads": process.set_threads(None), **versions()}
         then = {"threads": checkpoint.num_threads, **checkpoint.versions}
         changed = [f"{key} {then[key]}" for key in now if now[key] != then[key]]
         if changed:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from kblrn_pyg.data.errors import DataError
 from kblrn_pyg.data.rows import PathLike
@@ -39,26 +38,23 @@ def read_histories(paths: Sequence[PathLike]) -> list[History]:
         paths (sequence): The folders of the runs.
     """
     folders = list(dict.fromkeys(Path(path).resolve() for path in paths))
-    return [_read(folder, name) for folder, name in zip(folders, _names(folders))]
+    return [_read(Run(path), name) for path, name in zip(folders, _names(folders))]
 
 
-def _read(folder: Path, name: str) -> History:
-    run = Run(folder)
+def _read(run: Run, name: str) -> History:
+    history = History(name, {}, {})
     if not run.log_path.exists():
         raise DataError("no such file, not a run", run.log_path)
     try:
-        lines = run.read_log()
-        loss = {int(line["epoch"]): float(line["loss"]) for line in lines}
-        validated = [line for line in lines if _sets(line)]
-        mrr = {int(line["epoch"]): float(_sets(line)[0]["mrr"]) for line in validated}
-        return History(name, loss, mrr)
+        for line in run.read_log():
+            epoch = int(line["epoch"])
+            history.loss[epoch] = float(line["loss"])
+            sets = [value for value in line.values() if isinstance(value, Mapping)]
+            if sets:
+                history.mrr[epoch] = float(sets[0]["mrr"])
     except (ValueError, KeyError, TypeError):
         raise DataError("is not the log of a run", run.log_path) from None
-
-
-def _sets(line: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The metrics of each validation set in a line of the log."""
-    return [value for value in line.values() if isinstance(value, Mapping)]
+    return history
 
 
 def _names(folders: list[Path]) -> list[str]:

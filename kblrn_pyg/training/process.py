@@ -1,8 +1,4 @@
-"""What training knows about the process it runs in.
-
-Ranks, threads, random numbers and signals are handled here and nowhere else, so
-that training over several processes needs changes in this file only.
-"""
+"""The process that a training runs in: its threads, random numbers and signals."""
 
 import ctypes
 import os
@@ -11,7 +7,6 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
@@ -28,36 +23,14 @@ class Interrupted(KeyboardInterrupt):
     """Raised when Ctrl-C ended the training, after the state was saved."""
 
 
-@dataclass(frozen=True)
-class Process:
-    r"""The rank of this process among those that train together.
-
-    Args:
-        rank (int, optional): Its rank, from 0. (default: :obj:`0`)
-        world_size (int, optional): The number of processes.
-            (default: :obj:`1`)
-    """
-
-    rank: int = 0
-    world_size: int = 1
-
-    @classmethod
-    def from_environment(cls) -> "Process":
-        """Reads what :obj:`torchrun` sets; several processes are refused."""
-        process = cls(
-            int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+def require_one_process() -> None:
+    """Refuses what :obj:`torchrun` starts with several processes."""
+    world_size = int(os.environ.get("WORLD_SIZE", "1"))
+    if world_size != 1:
+        raise ValueError(
+            "training over several processes is not supported yet "
+            f"(got WORLD_SIZE={world_size})"
         )
-        if process.world_size != 1:
-            raise ValueError(
-                "training over several processes is not supported yet "
-                f"(got WORLD_SIZE={process.world_size})"
-            )
-        return process
-
-    @property
-    def is_main(self) -> bool:
-        """Whether this process is the one that saves, logs and shows progress."""
-        return self.rank == 0
 
 
 def keep_freed_memory() -> None:
@@ -66,10 +39,8 @@ def keep_freed_memory() -> None:
     By default, glibc returns large arrays to the system at once, and the next step
     has to fault them in page by page, which takes about a tenth of the time.
     """
-    mallopt = (
-        getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
-    )
-    if mallopt is not None:
+    library = ctypes.CDLL(None) if os.name == "posix" else None
+    if mallopt := getattr(library, "mallopt", None):
         mallopt(_MMAP_THRESHOLD, 32 * 2**20)
         mallopt(_TRIM_THRESHOLD, 512 * 2**20)
 
@@ -90,11 +61,7 @@ def set_threads(num_threads: int | None) -> int:
 
 
 def derive_seed(*numbers: int) -> int:
-    r"""Mixes numbers into a seed; similar numbers give unrelated seeds.
-
-    Args:
-        numbers (int): For example a seed, an epoch and a rank, none negative.
-    """
+    """Mixes numbers, none negative; similar ones give unrelated seeds."""
     # Their count comes first, because trailing zeros would make no difference.
     sequence = np.random.SeedSequence((len(numbers), *numbers))
     return int(sequence.generate_state(1, np.uint64)[0])
@@ -104,7 +71,8 @@ def seed_all(*numbers: int) -> None:
     r"""Seeds the random number generators of torch, NumPy and Python.
 
     Args:
-        numbers (int): What :meth:`derive_seed` takes.
+        numbers (int): What to derive the seed of, such as a seed and an epoch,
+            none negative.
     """
     seed = derive_seed(*numbers)
     torch.manual_seed(seed)
@@ -116,10 +84,9 @@ def get_rng_states() -> dict[str, Any]:
     """Returns the states of all generators as tensors and plain values."""
     name, key, position, has_gauss, gauss = np.random.get_state(legacy=True)
     version, internal, next_gauss = random.getstate()
-    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
     return {
         "torch": torch.get_rng_state(),
-        "cuda": cuda,
+        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
         "numpy": {
             "name": str(name),
             "key": torch.from_numpy(np.asarray(key).astype(np.int64)),
@@ -134,11 +101,7 @@ def get_rng_states() -> dict[str, Any]:
 
 
 def set_rng_states(states: dict[str, Any]) -> None:
-    r"""Restores the states of all random number generators.
-
-    Args:
-        states (dict): What :meth:`get_rng_states` returned.
-    """
+    """Restores what :meth:`get_rng_states` returned."""
     torch.set_rng_state(states["torch"])
     if states["cuda"] and torch.cuda.device_count() == len(states["cuda"]):
         torch.cuda.set_rng_state_all(states["cuda"])
@@ -160,17 +123,13 @@ def own_random_numbers() -> Iterator[None]:
 
 
 class InterruptGuard:
-    r"""Defers the first Ctrl-C until it is safe to stop.
+    """Defers the first Ctrl-C until it is safe to stop.
 
     The first one only sets :obj:`requested`; a second one raises
-    :class:`KeyboardInterrupt` at once.
-
-    Args:
-        enabled (bool, optional): If set to :obj:`False`, Ctrl-C is handled as
-            usual. (default: :obj:`True`)
+    :class:`KeyboardInterrupt` at once. If not enabled, Ctrl-C works as usual.
     """
 
-    def __init__(self, enabled: bool = True) -> None:
+    def __init__(self, enabled: bool) -> None:
         self.enabled = enabled
         self.requested = False
         self._at_once = False

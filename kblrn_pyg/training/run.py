@@ -43,27 +43,11 @@ class Run:
         self.path = Path(path)
         self.tensorboard = tensorboard
         self.settings = settings
+        self.settings_path = self.path / "settings.json"
+        self.log_path = self.path / "log.jsonl"
+        self.checkpoint_path = self.path / "checkpoint.pt"
+        self.model_path = self.path / "model.pt"
         self._writer: Any = None
-
-    @property
-    def checkpoint_path(self) -> Path:
-        """The file of the checkpoint."""
-        return self.path / "checkpoint.pt"
-
-    @property
-    def model_path(self) -> Path:
-        """The file of the model."""
-        return self.path / "model.pt"
-
-    @property
-    def log_path(self) -> Path:
-        """The file of the log."""
-        return self.path / "log.jsonl"
-
-    @property
-    def settings_path(self) -> Path:
-        """The file of the settings."""
-        return self.path / "settings.json"
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> Path:
         r"""Writes a JSON file, whole or not at all.
@@ -98,39 +82,30 @@ class Run:
 
     @contextmanager
     def started(self, lines: Iterable[Mapping[str, Any]] = ()) -> Iterator[None]:
-        r"""Starts the log; a new folder is removed if the start fails.
+        r"""Makes the log hold these lines and no others.
+
+        A run that is continued starts with the lines of its checkpoint. What a
+        killed process wrote after it, perhaps half a line, is dropped, and so
+        are the files that it had not finished. A new folder is removed if this,
+        or what is done in the context, fails.
 
         Args:
-            lines (iterable, optional): See :meth:`start_log`.
-                (default: :obj:`()`)
+            lines (iterable, optional): The lines. (default: :obj:`()`)
         """
-        is_new = not self.path.exists()
+        is_new, lines = not self.path.exists(), list(lines)
         try:
-            self.start_log(lines)
+            for unfinished in self.path.glob(f".*.{'[0-9a-f]' * 8}"):
+                unfinished.unlink(missing_ok=True)
+            write_text(self.log_path, "".join(map(_json_line, lines)))
+            if self.tensorboard:
+                last = max((int(line["epoch"]) for line in lines), default=0)
+                self._writer = _summary_writer(self.path / "tensorboard", last + 1)
             yield
         except BaseException:
             if is_new:
                 self.close()
                 shutil.rmtree(self.path, ignore_errors=True)
             raise
-
-    def start_log(self, lines: Iterable[Mapping[str, Any]] = ()) -> None:
-        r"""Makes the log hold these lines and no others.
-
-        A run that is continued starts with the lines of its checkpoint. What a
-        killed process wrote after it, perhaps half a line, is dropped, and so
-        are the files that it had not finished.
-
-        Args:
-            lines (iterable, optional): The lines. (default: :obj:`()`)
-        """
-        for unfinished in self.path.glob(f".*.{'[0-9a-f]' * 8}"):
-            unfinished.unlink(missing_ok=True)
-        lines = list(lines)
-        write_text(self.log_path, "".join(map(_json_line, lines)))
-        if self.tensorboard:
-            last = max((int(line["epoch"]) for line in lines), default=0)
-            self._writer = _summary_writer(self.path / "tensorboard", last + 1)
 
     def log(self, line: Mapping[str, Any]) -> None:
         r"""Adds a line to the log.

@@ -1,10 +1,8 @@
 """What can be set of a training, declared once."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from kblrn_pyg.settings import setting
-from kblrn_pyg.training.trainable import Trainable
 
 
 @dataclass(frozen=True)
@@ -42,14 +40,3 @@ class FitSettings:
     def is_scheduled(self, epoch: int) -> bool:
         """Tells whether a training of more epochs would validate here, too."""
         return epoch % self.validate_every == 0
-
-    def parameter_groups(self, model: Trainable) -> list[dict[str, Any]]:
-        """Returns the parameters of a model with their learning rates."""
-        parameters = list(model.parameters())
-        if self.feature_lr is None:
-            return [{"params": parameters, "lr": self.lr}]
-        features = model.feature_parameters()
-        is_feature = {id(one) for one in features}
-        others = [one for one in parameters if id(one) not in is_feature]
-        groups = (others, self.lr), (features, self.feature_lr)
-        return [{"params": params, "lr": lr} for params, lr in groups if params]

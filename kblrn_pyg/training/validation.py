@@ -1,60 +1,96 @@
 """Validation sets, each with early stopping and best weights of its own."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TypeAlias
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TypeAlias
 
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg.data import flat_triples
 from kblrn_pyg.evaluation import kb_for
-from kblrn_pyg.training.checkpoint import Weights
-from kblrn_pyg.training.stopping import EarlyStopping
-from kblrn_pyg.training.trainable import Trainable
+from kblrn_pyg.training.checkpoint import Position, Weights
+from kblrn_pyg.training.interface import Best, Trainable
 
 Graph: TypeAlias = HeteroData | Data
-#: The fields of a log line; no validation set may be called the same.
-LOG_FIELDS = ("epoch", "loss", "seconds", "triples_per_second")
 
 
-@dataclass(frozen=True)
-class Best:
-    r"""The best validation on one validation set.
+@dataclass
+class EarlyStopping:
+    r"""Remembers the best validation and decides when to stop.
+
+    Training stops after :obj:`patience + 1` validations in a row without a new
+    best. With a patience of zero this is the rule of the `"KBLRN"
+    <https://arxiv.org/abs/1709.04676>`_ paper, which stops at the first
+    validation that is not better than the one before.
 
     Args:
-        epoch (int): Its epoch.
-        mrr (float): Its mean reciprocal rank.
-        stopped_early (bool): Whether the training was stopped after it, as far
-            as this set is concerned.
-        weights (dict): The weights of the model.
+        patience (int, optional): The number of validations in a row that may
+            bring no new best. (default: :obj:`0`)
+
+    Example:
+        >>> stopping = EarlyStopping(patience=0)
+        >>> [stopping.update(epoch, mrr) for epoch, mrr in [(5, 0.2), (10, 0.3)]]
+        [True, True]
+        >>> stopping.update(15, 0.25), stopping.stopped, stopping.best_epoch
+        (False, True, 10)
     """
 
-    epoch: int
-    mrr: float
-    stopped_early: bool
-    weights: Weights = field(compare=False, repr=False)
+    patience: int = 0
+    best_value: float | None = None
+    best_epoch: int | None = None
+    num_without_best: int = 0
+
+    def __post_init__(self) -> None:
+        if self.patience < 0:
+            raise ValueError(f"'patience' must not be negative (got {self.patience})")
+
+    @property
+    def stopped(self) -> bool:
+        """Whether training should stop."""
+        return self.num_without_best > self.patience
+
+    def update(self, epoch: int, value: float, counts: bool = True) -> bool:
+        r"""Takes a validation and returns whether it is the best so far.
+
+        Args:
+            epoch (int): The epoch after which it was measured, from 1.
+            value (float): Its result, the larger the better.
+            counts (bool, optional): If set to :obj:`False`, a validation
+                without a new best does not count. (default: :obj:`True`)
+        """
+        if math.isnan(value):
+            raise ValueError("'value' must be a number (got nan)")
+        if self.best_value is None or value > self.best_value:
+            self.best_value, self.best_epoch = float(value), epoch
+            self.num_without_best = 0
+            return True
+        self.num_without_best += counts
+        return False
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns the state to save."""
+        return asdict(self)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        r"""Restores what :meth:`state_dict` returned.
+
+        Args:
+            state (dict): The state; the patience stays as it is.
+        """
+        vars(self).update(state, patience=self.patience)
 
 
 @dataclass(eq=False)
 class ValidationSet:
-    r"""A split to validate on.
+    """A split to validate on."""
 
-    Args:
-        name (str): What the log calls it.
-        data (HeteroData): The split.
-        filter_with (sequence): Further splits whose answers do not count as
-            wrong.
-        stopping (EarlyStopping): Decides when to stop.
-        weights (dict, optional): The weights of the best validation.
-            (default: :obj:`None`)
-    """
-
-    name: str
+    name: str  # what the log calls it
     data: HeteroData
-    filter_with: Sequence[Graph]
+    filter_with: Sequence[Graph]  # whose answers do not count as wrong, either
     stopping: EarlyStopping
-    weights: Weights | None = None
+    weights: Weights | None = None  # of the best validation
 
     @property
     def asked(self) -> tuple[Tensor, ...]:
@@ -79,27 +115,17 @@ def validation_sets(
     filter_with: Sequence[Graph] | Mapping[str, Sequence[Graph]],
     patience: int,
 ) -> list[ValidationSet]:
-    r"""Brings what :meth:`fit` validates on into one form.
-
-    Args:
-        model (Trainable): The model.
-        val (HeteroData or Data or dict, optional): The split, or splits by
-            name.
-        filter_with (sequence or dict): The splits to filter with, for all
-            validation sets or by the name of each.
-        patience (int): See :class:`EarlyStopping`.
-    """
-    if val is None:
-        val = {}
-    elif not isinstance(val, Mapping):
-        val = {"val": val}
+    """Brings what :meth:`fit` validates on into one form."""
+    if not isinstance(val, Mapping):
+        val = {} if val is None else {"val": val}
     if not isinstance(filter_with, Mapping):
         filter_with = dict.fromkeys(val, filter_with)
     if unknown := [name for name in filter_with if name not in val]:
         raise ValueError(
             f"'filter_with' must have names of validation sets (got {unknown[0]!r})"
         )
-    if reserved := [name for name in val if name in LOG_FIELDS]:
+    log_fields = Position(triples=1).log_line()
+    if reserved := [name for name in val if name in log_fields]:
         raise ValueError(
             f"'val' must not use the names of other log fields (got {reserved[0]!r})"
         )
@@ -114,15 +140,9 @@ def validation_sets(
     ]
 
 
-def known_splits(model: Trainable, sets: Iterable[ValidationSet]) -> list[HeteroData]:
-    r"""Returns all splits that validation knows the answers of, each once.
-
-    Args:
-        model (Trainable): The model.
-        sets (iterable): The validation sets.
-    """
-    splits = {id(one.data): one.data for one in sets}
-    for split in (split for one in sets for split in one.filter_with):
-        kb = kb_for(model, split, "filter_with")
-        splits[id(kb)] = kb
-    return list(splits.values())
+def known_splits(model: Trainable, sets: Sequence[ValidationSet]) -> list[HeteroData]:
+    """Returns all splits that validation knows the answers of, each once."""
+    splits = [one.data for one in sets]
+    for one in sets:
+        splits += [kb_for(model, split, "filter_with") for split in one.filter_with]
+    return list({id(split): split for split in splits}.values())

@@ -5,7 +5,7 @@ from pathlib import Path
 from torch_geometric.data import InMemoryDataset
 
 from kblrn_pyg.data import read_kb
-from kblrn_pyg.datasets.base import Counts, Transform
+from kblrn_pyg.datasets.base import Counts, Transform, check_counts
 
 _HERE = Path(__file__).parent
 
@@ -13,13 +13,12 @@ _HERE = Path(__file__).parent
 class Families(InMemoryDataset):
     r"""An invented country of families, small enough to try things in seconds.
 
-    It is made by a seeded generator (:obj:`python -m
-    kblrn_pyg.datasets.families` rewrites its files byte for byte) so that each
-    expert has something to say: rules that hold by paths of two hops, groups
-    that only embeddings find, and relations whose answer the differences of
-    numbers decide: 2,232 entities (people, towns, regions, guilds and more), 12
-    relations, 15,092 training, 1,659 validation and 1,659 test triples, 5
-    attributes.
+    It is made by a seeded generator (:obj:`benchmarks/families_generator.py`
+    rewrites its files byte for byte) so that each expert has something to say:
+    rules that hold by paths of two hops, groups that only embeddings find, and
+    relations whose answer the differences of numbers decide: 2,232 entities
+    (people, towns, regions, guilds and more), 12 relations, 15,092 training,
+    1,659 validation and 1,659 test triples, 5 attributes.
 
     Args:
         root (str, optional): Not used, as the files come with the package and
@@ -56,7 +55,7 @@ class Families(InMemoryDataset):
             _HERE / "test.tsv",
             _HERE / "numerical.tsv",
         )
-        Counts.of(kbs).require(self.counts, type(self).__name__)
+        check_counts(kbs, self.counts, type(self).__name__)
         self.split = split
         self._data = kbs[split] if pre_transform is None else pre_transform(kbs[split])
 

@@ -1,27 +1,47 @@
-"""The settings of the run."""
+"""How the model was trained: loss and validation by epoch, and the settings."""
 
 from collections.abc import Mapping
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 from kblrn_pyg.nn.settings import ModelSettings
-from kblrn_pyg.report.html import Html, Section, element, join
+from kblrn_pyg.plotting import plot_training
+from kblrn_pyg.report.figures import pictures
+from kblrn_pyg.report.html import Html, Section, element, join, note
 from kblrn_pyg.rules import RuleSettings
+from kblrn_pyg.training import Run
+from kblrn_pyg.training.history import read_histories
 from kblrn_pyg.training.settings import FitSettings
 
 # What the settings are about, by the name of their group in 'settings.json'.
 _GROUPS = {"model": ModelSettings, "rules": RuleSettings, "training": FitSettings}
 
 
+def curve_section(path: Path) -> Section | None:
+    """Draws loss and validation by epoch, if anything has been logged."""
+    if not Run(path).log_path.exists():
+        return None
+    (history,) = read_histories([path])
+    if not history.loss:
+        return None
+    best, last = history.best_epoch, max(history.loss)
+    text = f"Epochs: {last:,}. There was no validation."
+    if best is not None:
+        text = (
+            f"Epochs: {last:,}. The best validation was after epoch {best:,}, with an "
+            f"MRR of {history.mrr[best]:.3f}; the model has the weights of that epoch."
+        )
+    images = pictures(plot_training([history]), "Loss and validation by epoch")
+    if best is None:
+        images = images[:1]  # the other one is empty
+    shown = element("div", *images, class_="pictures large")
+    content = join([note(text), shown])
+    return Section("training", "Training", content)
+
+
 def settings_section(settings: Mapping[str, Any], instance: str) -> Section:
-    r"""Lists the settings, group by group.
-
-    Settings of experts that the model lacks are left out.
-
-    Args:
-        settings (dict): The settings of the run.
-        instance (str): The experts of the model, such as :obj:`"lrn"`.
-    """
+    """Lists the settings, group by group, but not those of experts that it lacks."""
     groups: dict[str, dict[str, Any]] = {"run": {}}
     for name, value in settings.items():
         if isinstance(value, Mapping):

@@ -1,4 +1,6 @@
-"""The seeded generator of the small embedded data set *Families*.
+"""Rewrites the files of the small embedded data set *Families*.
+
+    python benchmarks/families_generator.py
 
 The world is invented.  Six countries lie on a map of 48 regions; every region has a
 capital at its centre and five towns clearly further off.  Five generations of people
@@ -25,8 +27,14 @@ or written, so that the text is the same on every platform.
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
+
+from kblrn_pyg.datasets import families
+
+DIRECTORY = Path(families.__file__).parent
 
 Row = tuple[str, str, str]  # a triple, or an entity, an attribute and its value
 
@@ -396,3 +404,25 @@ def generate(seed: int = 0) -> dict[str, str]:
     rows = numerical_rows(rng, [*countries, *regions, *towns], people)
     files = {f"{name}.tsv": to_text(t) for name, t in split(rng, triples).items()}
     return {**files, "numerical.tsv": to_text(rows)}
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=DIRECTORY,
+        help="the directory to write to (default: where the package has the files)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="(default: 0)")
+    args = parser.parse_args(argv)
+    args.out.mkdir(parents=True, exist_ok=True)
+    for name, text in generate(args.seed).items():
+        path = args.out / name
+        # Bytes, because a text file would get other line ends on Windows.
+        path.write_bytes(text.encode("utf-8"))
+        print(f"{path}: {text.count(chr(10)):,} lines")
+
+
+if __name__ == "__main__":
+    main()
