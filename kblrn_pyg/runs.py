@@ -61,7 +61,10 @@ def load_run(
         raise DataError(
             "the run does not say which data set it is of, add --dataset", path
         )
-    splits = load_dataset(dataset, root or settings.get("root"))
+    try:
+        splits = load_dataset(dataset, root or settings.get("root"))
+    except DataError as error:
+        raise DataError(f"{error}; if it has moved, add --dataset") from None
     model = load_model(path, experts)
     kb_for(model, splits["train"], "dataset")  # or else it is another data set
     return model, splits, settings

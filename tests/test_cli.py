@@ -54,7 +54,7 @@ def test_describe_the_embedded_data_set(capsys):
 
 def test_import_then_describe(files, capsys):
     assert main(import_arguments(files)) == 0
-    assert "saved: kblrn data" in capsys.readouterr().out
+    assert "see: kblrn data" in capsys.readouterr().out
     assert main(["data", str(files / "mine")]) == 0
     out = capsys.readouterr().out
     row = next(line for line in out.splitlines() if "parent_of" in line)

@@ -4,6 +4,7 @@ import argparse
 
 import torch
 
+from kblrn_pyg.cli.options import shows_progress
 from kblrn_pyg.datasets import load_dataset
 from kblrn_pyg.evaluation import evaluate
 from kblrn_pyg.nn import KBLRN
@@ -28,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     splits = load_dataset("Families")
-    rules = mine_rules(splits["train"], progress=True)
+    rules = mine_rules(splits["train"], progress=shows_progress())
     print(f"{len(rules)} rules mined, for example")
     best = rules.filter(min_pca_confidence=0.8, max_rules_per_relation=1)
     print("\n".join(f"  {line}" for line in str(best).splitlines()[:4]))
@@ -40,7 +41,7 @@ def run(options: argparse.Namespace) -> None:
         )
         print(f"training KB{experts}: {what}")
         settings = {"epochs": options.epochs, "lr": 0.02, "seed": options.seed}
-        fit(model, splits["train"], progress=True, **settings)
+        fit(model, splits["train"], progress=shows_progress(), **settings)
         found = evaluate(model, splits["test"], (splits["val"],)).metrics()
         rows.append([f"KB{experts}", what, found.mr, found.mrr, found.hits_at_10])
     print()

@@ -2,6 +2,7 @@
 
 import argparse
 
+from kblrn_pyg.cli.options import shows_progress
 from kblrn_pyg.data import DataError, read_kb
 from kblrn_pyg.datasets import write_local_kb
 from kblrn_pyg.datasets.load import known_name
@@ -85,7 +86,7 @@ def run(options: argparse.Namespace) -> None:
         header=options.header,
         columns=options.columns,
         numerical_columns=options.numerical_columns,
-        progress=True,
+        progress=shows_progress(),
     )
     write_local_kb(options.out, kbs, report)
     train = kbs["train"]
@@ -95,4 +96,4 @@ def run(options: argparse.Namespace) -> None:
     print(format_table(header, [row]))
     for line in report.lines():
         print(line)
-    print(f"saved: kblrn data {options.out}")
+    print(f"saved {options.out}, see: kblrn data {options.out}")

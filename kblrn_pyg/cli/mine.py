@@ -5,6 +5,7 @@ import inspect
 from pathlib import Path
 from typing import Any
 
+from kblrn_pyg.cli.options import shows_progress
 from kblrn_pyg.data import DataError, Vocabulary
 from kblrn_pyg.datasets import DATASETS, load_dataset
 from kblrn_pyg.rules import PAPER, RuleSet, body_text, mine_rules, write_rules
@@ -77,7 +78,7 @@ def run(options: argparse.Namespace) -> None:
     given = {name: getattr(options, name) for name in _OPTIONS}
     settings: dict[str, Any] = PAPER if options.preset == "paper" else {}
     settings = settings | {k: value for k, value in given.items() if value is not None}
-    rules = mine_rules(data, **settings, progress=True)
+    rules = mine_rules(data, **settings, progress=shows_progress())
     shown = rules if relation is None else rules.filter(relations=[relation])
     print(_summary(rules))
     print()

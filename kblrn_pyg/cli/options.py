@@ -48,7 +48,10 @@ def settings_from(
 
 def add_run(parser: argparse.ArgumentParser, needs_splits: bool = False) -> None:
     """Adds the run that a command is about, and perhaps its data set."""
-    parser.add_argument("run", help="the folder that 'kblrn train' or 'fit' wrote")
+    text = "the folder that 'kblrn train' or 'fit' wrote"
+    parser.add_argument(
+        "run", help=text if needs_splits else f"{text}, or a model file"
+    )
     if needs_splits:
         parser.add_argument(
             "--dataset",

@@ -202,4 +202,5 @@ def _train_and_test(
     print(figures_table("split", rows))
     stopped = ", stopped early" if result.stopped_early else ""
     best = f", best after {result.best_epoch}" if result.best_epoch else ""
-    print(f"\n{result.epochs_done} epochs{stopped}{best}; saved {folder.path}")
+    epochs = "1 epoch" if result.epochs_done == 1 else f"{result.epochs_done} epochs"
+    print(f"\n{epochs}{stopped}{best}; saved {folder.path}")

@@ -6,6 +6,7 @@ from kblrn_pyg.data.errors import DataError
 from kblrn_pyg.data.export import to_networkx
 from kblrn_pyg.data.holdout import hold_out
 from kblrn_pyg.data.kb import ask, flat_triples, make_kb
+from kblrn_pyg.data.known import KnownFacts
 from kblrn_pyg.data.names import Names, Vocabulary
 from kblrn_pyg.data.ntriples import read_ntriples
 from kblrn_pyg.data.numerical import (
@@ -13,6 +14,7 @@ from kblrn_pyg.data.numerical import (
     differences,
     numerical_features,
 )
+from kblrn_pyg.data.queries import Queries
 from kblrn_pyg.data.read import read_kb
 from kblrn_pyg.data.statistics import Statistics, kb_statistics
 from kblrn_pyg.data.store import load_kb, save_kb
@@ -29,10 +31,12 @@ from kblrn_pyg.data.values import NamedValues, read_values
 __all__ = [
     "BuildReport",
     "DataError",
+    "KnownFacts",
     "NamedTriples",
     "NamedValues",
     "Names",
     "NumericalFeatures",
+    "Queries",
     "Statistics",
     "Vocabulary",
     "as_kb",

@@ -209,6 +209,28 @@ def difference_gradient_of(
 
 
 @njit(cache=True, nogil=True)
+def softmax_gradients(scores, scale):
+    """Turns rows of scores into their gradients, the first being the true one's.
+
+    Returns the sum of the cross-entropies, times the scale.
+    """
+    loss = 0.0
+    for row in scores:
+        top = -math.inf
+        for score in row:
+            top = max(top, score)
+        true_score, total = row[0], 0.0
+        for j in range(len(row)):
+            row[j] = math.exp(row[j] - top)
+            total += row[j]
+        for j in range(len(row)):
+            row[j] *= scale / total
+        row[0] -= scale
+        loss += scale * (top + math.log(total) - true_score)
+    return loss
+
+
+@njit(cache=True, nogil=True)
 def _last_of_group(entity, rel, first, end):
     """Returns where a group of equal queries ends; its paths are walked once."""
     last = first + 1

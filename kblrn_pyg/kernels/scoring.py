@@ -48,10 +48,11 @@ def add_paths(paths, entity, rel, weight, scores, backward, stamp, out):
     adjacency, bodies, choices, walks, place = paths
     serial = 0
     for q in range(len(entity)):
+        row = scores[q]
         if place[q] >= 0:
             for run in range(walks.run_ptr[place[q]], walks.run_ptr[place[q] + 1]):
-                reached = walks.reached[walks.ptr[run] : walks.ptr[run + 1]]
-                _add_run(walks.rule[run], reached, weight, scores[q], backward)
+                bounds = walks.ptr[run], walks.ptr[run + 1]
+                _add_run(walks.rule[run], walks.reached, bounds, weight, row, backward)
             continue
         for rule in range(bodies.ptr[rel[q]], bodies.ptr[rel[q] + 1]):
             group = first_steps(adjacency, bodies, rule, entity[q])
@@ -61,20 +62,25 @@ def add_paths(paths, entity, rel, weight, scores, backward, stamp, out):
             count = reach(
                 adjacency, bodies, rule, entity[q], group, choices, serial, stamp, out
             )
-            _add_run(rule, out[:count], weight, scores[q], backward)
+            _add_run(rule, out, (0, count), weight, row, backward)
 
 
-@njit(cache=True, nogil=True)
-def _add_run(rule, reached, weight, score, backward):
-    """Adds a weight to the scores of all that a rule reaches, or their gradients."""
+@njit(cache=True, nogil=True, inline="always")
+def _add_run(rule, reached, bounds, weight, score, backward):
+    """Adds a weight to the scores of all that a rule reaches, or their gradients.
+
+    Runs are short: calls, and slices of ``reached`` instead of bounds, take time.
+    """
+    begin, end = bounds
     if backward:
         total = 0.0
-        for entity in reached:
-            total += score[entity]
+        for i in range(begin, end):
+            total += score[reached[i]]
         weight[rule] += total
     else:
-        for entity in reached:
-            score[entity] += weight[rule]
+        of_rule = weight[rule]
+        for i in range(begin, end):
+            score[reached[i]] += of_rule
 
 
 @njit(cache=True, nogil=True)
@@ -132,10 +138,13 @@ def difference_gradient(features, sign, entity, rel, numbers, grad, grads):
 def add_difference_gradient(
     use_sign, difference, weight, centre, width, grad, grads, i
 ):
-    """Adds the gradients of one activation to column ``i``."""
+    """Adds the gradients of one activation to column ``i``.
+
+    Those of centre and width are added if ``grads`` has rows for them.
+    """
     phi = activation(difference, centre, width, use_sign)
     grads[0, i] += grad * phi
-    if not use_sign:
+    if len(grads) > 1:
         off = (difference - centre) / width
         grads[1, i] += grad * weight * phi * 2 * off / width
         grads[2, i] += grad * weight * phi * 2 * off * off / width

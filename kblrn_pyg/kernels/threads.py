@@ -94,6 +94,7 @@ def run_slices(
     size: int,
     new_scratch: Callable[[], Scratch],
     num_threads: int | None = None,
+    min_rows: int = 1,
 ) -> list[Result]:
     r"""Calls a function for slices of rows; results are in the order of the rows.
 
@@ -107,9 +108,11 @@ def run_slices(
         new_scratch (callable): Makes working memory, at most once a thread.
         num_threads (int, optional): The number of threads.
             (default: :obj:`None`, all cores)
+        min_rows (int, optional): The least number of rows of a slice, as handing
+            one to a thread takes time. (default: :obj:`1`)
     """
     num_threads = num_threads or default_threads()
-    num_parts = min(size, 4 * num_threads) if num_threads > 1 else 1
+    num_parts = min(size // min_rows, 4 * num_threads) if num_threads > 1 else 1
     parts = cut(size, max(num_parts, 1))
 
     def work(i: int, scratch: Scratch) -> tuple[int, Result]:

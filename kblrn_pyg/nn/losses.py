@@ -1,5 +1,7 @@
 """The losses of a model: over all entities, over sampled ones, over given ones."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -9,10 +11,17 @@ from torch.autograd.function import once_differentiable
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data.queries import Queries
+from kblrn_pyg.kernels.candidates import softmax_gradients
+from kblrn_pyg.kernels.threads import no_scratch, run_slices
 from kblrn_pyg.loader import batch_triples
+from kblrn_pyg.nn.features import at_least_single
 
 if TYPE_CHECKING:
     from kblrn_pyg.nn.kblrn import KBLRN
+
+
+# The least number of queries to hand to a thread at once.
+_MIN_ROWS = 128
 
 
 class ExactCrossEntropy(torch.autograd.Function):
@@ -50,6 +59,52 @@ class ExactCrossEntropy(torch.autograd.Function):
         ones = torch.full_like(row, 1, dtype=potential.dtype) * -scale
         scores_grad.index_put_((row, answer), ones, accumulate=True)
         return scores_grad, None, None
+
+
+class SampledCrossEntropy(torch.autograd.Function):
+    r"""The mean of :math:`\log \sum_{c \in E} \exp s_c - s_t` over queries.
+
+    Scores become their own gradients, by threads that do not spin as torch's do.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor) -> Tensor:
+        r"""Returns the loss.
+
+        Args:
+            scores (torch.Tensor): The scores of the candidates of each query,
+                the true one first.
+        """
+        grad = scores.detach().clone()
+        rows = grad.numpy()
+
+        def work(part: slice, _: None) -> float:
+            return softmax_gradients(rows[part], 1.0 / len(rows))
+
+        loss = sum(run_slices(work, len(rows), no_scratch, min_rows=_MIN_ROWS))
+        ctx.save_for_backward(grad)
+        return scores.new_tensor(loss)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        (by_scores,) = ctx.saved_tensors
+        return torch.from_numpy(by_scores.numpy() * grad.numpy())
+
+
+@contextmanager
+def _one_torch_thread() -> Iterator[None]:
+    """Keeps torch to one thread for a while.
+
+    Its threads go on spinning after every operation, and would take a core from
+    those of the kernels.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 class Facts(NamedTuple):
@@ -107,8 +162,10 @@ def sampled_loss(model: "KBLRN", facts: Facts, side: str) -> Tensor:
     order = torch.argsort(queries.rel_type * model.num_nodes + queries.entity)
     facts = Facts(*(column[order] for column in facts))
     _, answer = facts.asked(side)
-    candidates = torch.cat([answer[:, None], _draw(model, answer)], dim=1)
-    return candidate_loss(model, facts, side, candidates)
+    is_shared = model.negatives == "shared"  # which matrix products compare
+    with nullcontext() if is_shared else _one_torch_thread():
+        candidates = torch.cat([answer[:, None], _draw(model, answer)], dim=1)
+        return candidate_loss(model, facts, side, candidates)
 
 
 def candidate_loss(
@@ -117,9 +174,14 @@ def candidate_loss(
     """Cross-entropy over given candidates, of which the first is the true one."""
     queries, answer = facts.asked(side)
     scores = model.score_candidates(queries, candidates)
-    if bool(facts.own.any()):
+    row = facts.own.nonzero().flatten()
+    if len(row):
         # The true one may have been drawn once more.
-        scores = scores - facts.own[:, None] * (candidates == answer[:, None])
+        is_true = candidates[row] == answer[row, None]
+        own = (facts.own[row, None] * is_true).to(scores.dtype)
+        scores = scores.index_add(0, row, -own)
+    if scores.device.type == "cpu":
+        return SampledCrossEntropy.apply(at_least_single(scores))
     return F.cross_entropy(scores, torch.zeros_like(answer))
 
 

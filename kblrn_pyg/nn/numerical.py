@@ -23,6 +23,9 @@ from kblrn_pyg.kernels.threads import no_scratch, run_slices
 from kblrn_pyg.nn.features import FeatureExpert, at_least_single
 from kblrn_pyg.nn.part import Part, Ref
 
+# The least number of queries to hand to a thread at once.
+_MIN_ROWS = 128
+
 
 class NumericalExpert(FeatureExpert):
     r"""Scores a triple by the differences of its entities' numbers:
@@ -132,23 +135,22 @@ class NumericalExpert(FeatureExpert):
         """Scores some candidates of each query; see :class:`Expert`."""
         if candidates.device.type != "cpu":
             return super().score_candidates(queries, candidates)
+        self._check_ids(queries, candidates)
         dtype = at_least_single(self.weight).dtype
-        return self._add(
-            torch.zeros(candidates.shape, dtype=dtype), queries, candidates
-        )
+        scores = torch.zeros(candidates.shape, dtype=dtype)
+        return self._add(scores, queries, candidates)
 
     def add_to(self, scores: Tensor, queries: Queries) -> Tensor:
         """Adds the scores of all entities; see :class:`Expert`."""
         scores = at_least_single(scores)
         if scores.device.type == "cpu":
+            self._check_ids(queries)
             return self._add(scores, queries)
         entities = torch.arange(len(self.x), device=scores.device)
         candidates = entities.expand(len(queries), -1)
         return scores + self(*queries.triples(candidates))
 
-    def _add(
-        self, scores: Tensor, queries: Queries, candidates: Tensor | None = None
-    ) -> Tensor:
+    def _check_ids(self, queries: Queries, candidates: Tensor | None = None) -> None:
         ids = {
             "relations": (queries.rel_type, len(self.feature_ptr) - 1),
             "entities": (queries.entity, len(self.x)),
@@ -156,6 +158,10 @@ class NumericalExpert(FeatureExpert):
         if candidates is not None:
             ids["candidates"] = (candidates, len(self.x))
         check_ids(ids)
+
+    def _add(
+        self, scores: Tensor, queries: Queries, candidates: Tensor | None = None
+    ) -> Tensor:
         width = self.log_width.double().exp()
         numbers = self.weight.double(), self.centre.double(), width
         asked = self._kernel_features, queries, candidates
@@ -221,6 +227,8 @@ class _AddDifferences(torch.autograd.Function):
         candidates: Tensor | None,
     ) -> Tensor:
         ctx.features, ctx.asked = features, _asked(queries, candidates)
+        # Some candidates take far less time than all entities.
+        ctx.min_rows = 1 if candidates is None else _MIN_ROWS
         ctx.save_for_backward(weight, centre, width)
         ctx.mark_dirty(scores)
         numbers = tuple(t.detach().numpy() for t in (weight, centre, width))
@@ -232,7 +240,7 @@ class _AddDifferences(torch.autograd.Function):
             some = (column[part] for column in columns)
             kernel(features, sign, *some, numbers, rows[part])
 
-        run_slices(add, len(rows), no_scratch)
+        run_slices(add, len(rows), no_scratch, min_rows=ctx.min_rows)
         return scores
 
     @staticmethod
@@ -242,15 +250,17 @@ class _AddDifferences(torch.autograd.Function):
         sign, columns = ctx.asked
         kernel = difference_gradient if len(columns) == 2 else difference_gradient_of
         rows = grad.contiguous().numpy()
+        num_learned = 3 if ctx.needs_input_grad[2] else 1
 
         def add(part: slice, _: None) -> np.ndarray:
-            grads = np.zeros((3, len(numbers[0])))
+            grads = np.zeros((num_learned, len(numbers[0])))
             some = (column[part] for column in columns)
             kernel(ctx.features, sign, *some, numbers, rows[part], grads)
             return grads
 
-        total = torch.from_numpy(sum(run_slices(add, len(rows), no_scratch)))
-        return grad, *total.unbind(), None, None, None
+        found = run_slices(add, len(rows), no_scratch, min_rows=ctx.min_rows)
+        total = list(torch.from_numpy(sum(found)).unbind())
+        return grad, *total, *[None] * (6 - num_learned)
 
 
 def _asked(

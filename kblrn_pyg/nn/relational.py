@@ -13,7 +13,7 @@ from torch_geometric.utils import segment
 from kblrn_pyg.data.ids import check_ids
 from kblrn_pyg.data.queries import Queries
 from kblrn_pyg.kernels.candidates import new_scratch, path_gradient_of, score_paths
-from kblrn_pyg.kernels.threads import ScratchPool, cut, default_threads, run_all
+from kblrn_pyg.kernels.threads import ScratchPool, no_scratch, run_all, run_slices
 from kblrn_pyg.nn.features import FeatureExpert, at_least_single
 from kblrn_pyg.nn.part import Fact, Part, Ref, Words
 from kblrn_pyg.rules import PathFeatures, RuleSet
@@ -56,10 +56,9 @@ class RelationalExpert(FeatureExpert):
         self._remember()
         if candidates.device.type != "cpu":
             return super().score_candidates(queries, candidates)
-        scores = _CandidatePaths.apply(
-            self.weight.double(), self.features, self._pool, queries, candidates
-        )
-        return scores.to(at_least_single(self.weight).dtype)
+        weight = at_least_single(self.weight)
+        given = self.features, self._pool, queries, candidates
+        return _CandidatePaths.apply(weight, *given)
 
     def add_to(self, scores: Tensor, queries: Queries) -> Tensor:
         """Adds the scores of all entities; see :class:`Expert`."""
@@ -192,46 +191,37 @@ class _CandidatePaths(torch.autograd.Function):
         entity, rel, drawn = map(_ids, (queries.entity, queries.rel_type, candidates))
         check_ids({"candidates": (drawn, features.num_entities)})
         *known, walks, place = features.walk_arguments(queries.side, entity, rel)
-        scores = np.zeros(candidates.shape)
-        parts = cut(len(entity), default_threads())
-        weights = weight.detach().numpy()
+        scores = torch.zeros(candidates.shape, dtype=weight.dtype)
+        weights, rows = weight.detach().numpy(), scores.numpy()
 
-        def work(i: int, _: None) -> tuple[int, Any]:
-            part = parts[i]
+        def work(part: slice, _: None) -> tuple[slice, Any]:
+            asked = drawn[part], entity[part], rel[part]
             paths = (*known, walks, place[part])
             with pool.borrowed() as scratch:
-                return i, score_paths(
-                    drawn[part],
-                    entity[part],
-                    rel[part],
-                    paths,
-                    weights,
-                    scores[part],
-                    scratch,
-                )
+                return part, score_paths(*asked, paths, weights, rows[part], scratch)
 
-        ctx.reached = dict(run_all(work, range(len(parts)), lambda: None))
-        ctx.parts, ctx.drawn, ctx.pool = parts, drawn, pool
-        ctx.num_rules = len(weights)
-        return torch.from_numpy(scores)
+        ctx.reached = run_slices(work, len(entity), no_scratch)
+        ctx.drawn, ctx.pool, ctx.num_rules = drawn, pool, len(weights)
+        return scores
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         rows = grad.contiguous().numpy()
         # Adding up in order keeps sums reproducible, whichever thread is first.
-        found = np.zeros((len(ctx.parts), ctx.num_rules))
+        found = np.zeros((len(ctx.reached), ctx.num_rules))
 
         def work(i: int, _: None) -> None:
-            part = ctx.parts[i]
+            part, reached = ctx.reached[i]
             with ctx.pool.borrowed() as scratch:
                 path_gradient_of(
-                    ctx.reached[i], ctx.drawn[part], rows[part], found[i], scratch
+                    reached, ctx.drawn[part], rows[part], found[i], scratch
                 )
 
-        for _ in run_all(work, range(len(ctx.parts)), lambda: None):
+        for _ in run_all(work, range(len(ctx.reached)), no_scratch):
             pass
-        return torch.from_numpy(found.sum(axis=0)), None, None, None, None
+        total = torch.from_numpy(found.sum(axis=0)).to(grad.dtype)
+        return total, None, None, None, None
 
 
 def _ids(index: Tensor) -> np.ndarray:

@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data import Vocabulary
-from kblrn_pyg.data.words import in_words, minus, short_names
+from kblrn_pyg.data.words import in_words, minus, short_names, signed
 from kblrn_pyg.explain import Contributions
 from kblrn_pyg.plotting.fitting import fit
 from kblrn_pyg.plotting.style import CYCLE, DARK, GREY
@@ -95,7 +95,7 @@ def _draw_ranks(axis: Axes, found: Contributions, thick: float) -> None:
             y, note = first[row] + (i + 1) * thick, "no effect"
             if found.speaks[name][row]:
                 axis.barh(y, less, thick, linewidth=0, **style)
-                note = minus(f"{less - mrr:+.3f}")
+                note = minus(signed(less - mrr))
             start = less if found.speaks[name][row] else 0
             where = start + 0.015 * (end or 1), y
             axis.text(*where, note, va="center_baseline", fontsize=7, color=GREY)

@@ -133,10 +133,7 @@ class PathFeatures:
         h, r, t = (np.ascontiguousarray(ids, np.int64) for ids in (head, rel, tail))
         self._check_ids(r, heads=h, tails=t)
 
-        def find(part: slice, _: None) -> PairFeatures:
-            return self._pair_rules((h[part], r[part], t[part]), leave_own, False)
-
-        return _join(run_slices(find, len(h), no_scratch, self.num_threads))
+        return self._pair_rules((h, r, t), leave_own, only_own=False)
 
     def tails(self, head: ArrayLike, rel: ArrayLike) -> QueryFeatures:
         r"""Answers the queries :obj:`(head, rel, ?)` by paths.
@@ -283,7 +280,12 @@ class PathFeatures:
         self, facts: tuple[Ids, Ids, Ids], leave_own: bool, only_own: bool
     ) -> PairFeatures:
         known = self.adjacency, self._bodies["tail"], self.choices
-        return PairFeatures(*pair_rules(*known, facts, leave_own, only_own))
+
+        def find(part: slice, _: None) -> PairFeatures:
+            some = tuple(column[part] for column in facts)
+            return PairFeatures(*pair_rules(*known, some, leave_own, only_own))
+
+        return _join(run_slices(find, len(facts[0]), no_scratch, self.num_threads))
 
     def _walk(self, side: str, source: ArrayLike, rel: ArrayLike) -> QueryFeatures:
         sources, rels = (np.ascontiguousarray(ids, np.int64) for ids in (source, rel))

@@ -74,6 +74,10 @@ class Run:
             settings = json.loads(self.settings_path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise DataError("no such file, not a run", self.settings_path) from None
+        except NotADirectoryError:
+            raise DataError(
+                "is a file, expected the folder of a run", self.path
+            ) from None
         except ValueError as error:
             raise DataError(f"is not JSON ({error})", self.settings_path) from None
         if not isinstance(settings, dict):
