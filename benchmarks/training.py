@@ -145,7 +145,7 @@ def pyg(data: object) -> Contestant:
 
 
 def pykeen(data: object) -> Contestant:
-    """PyKEEN's own training loop, called on so many triples that it makes some batches.
+    """PyKEEN's own training loop, called on as many triples as make some batches.
 
     Its sampler corrupts either side, so that 500 negatives for each of the two
     sides are 1,000 for a triple.

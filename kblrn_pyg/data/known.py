@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch_geometric.data import Data, HeteroData
 
@@ -91,9 +92,13 @@ class KnownFacts:
         """Returns what is given, the answer, and the relation of facts."""
         edges, rels = [np.empty((2, 0), np.int64)], [np.empty(0, np.int64)]
         for r in relations:
-            for data, key in self._sources:
-                edges.append(data[self._edge_types[r]][key].cpu().numpy())
-                rels.append(np.full(edges[-1].shape[1], r))
+            (kb, key), *others = self._sources
+            known = kb[self._edge_types[r]][key]
+            found = [data[self._edge_types[r]][key] for data, key in others]
+            # Splits of one data set have the same training graph.
+            found = [known, *(one for one in found if not torch.equal(one, known))]
+            edges.append(torch.cat(found, dim=1).cpu().numpy())
+            rels.append(np.full(edges[-1].shape[1], r))
         head, tail = np.concatenate(edges, axis=1)
         given, answer = (tail, head) if side == "head" else (head, tail)
         return given, answer, np.concatenate(rels)

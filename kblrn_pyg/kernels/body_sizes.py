@@ -7,7 +7,7 @@ from kblrn_pyg.kernels.walking import reach_parallel
 
 
 @njit(cache=True, nogil=True)
-def body_sizes(adjacency, domains, bodies, rule_code, choices, stamp, onward):
+def body_sizes(adjacency, domains, bodies, rule_code, stamp, onward):
     """Counts the pairs of each body, and those of each rule under PCA.
 
     Body ``i`` belongs to the rules ``bodies.ptr[i] .. bodies.ptr[i + 1] - 1``, for
@@ -15,7 +15,7 @@ def body_sizes(adjacency, domains, bodies, rule_code, choices, stamp, onward):
     in ``domains``. ``stamp`` must be -1 and ``onward`` 0 everywhere; ``onward`` is
     left so. Bodies that share their second code should be adjacent.
     """
-    rule_ptr, first, second, parallel = bodies
+    rule_ptr, first, second, parallel, choices = bodies
     reached, common = np.zeros(len(stamp), np.int64), np.empty(len(stamp), np.int64)
     sizes = np.zeros(len(first), np.int64)
     pca_sizes = np.zeros(len(rule_code), np.int64)

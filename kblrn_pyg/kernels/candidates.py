@@ -73,7 +73,7 @@ def score_paths(candidates, entity, rel, paths, weight, scores, scratch):
     what was :class:`Reached`, for the way back.
     """
     num_queries, num_candidates = candidates.shape
-    adjacency, bodies, choices, walks, place = paths
+    adjacency, bodies, _, walks, place = paths
     first = np.empty(num_queries + 1, np.int64)
     run_ptr = np.zeros(num_queries + 1, np.int64)
     rules, ptr = np.empty(64, np.int64), np.zeros(65, np.int64)
@@ -107,7 +107,6 @@ def score_paths(candidates, entity, rel, paths, weight, scores, scratch):
                     rule,
                     entity[q],
                     group,
-                    choices,
                     scratch.clock[0],
                     scratch.stamp,
                     reached[size:],

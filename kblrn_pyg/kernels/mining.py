@@ -52,7 +52,7 @@ class Scratch(NamedTuple):
 
 
 class Choices(NamedTuple):
-    r"""The part of the semantics of rules that kernels need.
+    r"""What kernels need to know of the semantics of rules.
 
     Args:
         equal_ends: Whether head and tail may be one entity.

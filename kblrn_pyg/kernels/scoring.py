@@ -45,7 +45,7 @@ def add_paths(paths, entity, rel, weight, scores, backward, stamp, out):
     ``paths`` are what ``PathFeatures.walk_arguments`` returns. If ``backward``,
     ``weight`` and ``scores`` are gradients, and those of the weights are added to.
     """
-    adjacency, bodies, choices, walks, place = paths
+    adjacency, bodies, _, walks, place = paths
     serial = 0
     for q in range(len(entity)):
         row = scores[q]
@@ -59,9 +59,7 @@ def add_paths(paths, entity, rel, weight, scores, backward, stamp, out):
             if group < 0:
                 continue
             serial += 1
-            count = reach(
-                adjacency, bodies, rule, entity[q], group, choices, serial, stamp, out
-            )
+            count = reach(adjacency, bodies, rule, entity[q], group, serial, stamp, out)
             _add_run(rule, out, (0, count), weight, row, backward)
 
 

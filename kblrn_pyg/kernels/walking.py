@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from kblrn_pyg.kernels.adjacency import find_group
+from kblrn_pyg.kernels.mining import Choices
 
 # The number of steps along a list that take as long as finding a group.
 _LOOK_UP_COST = 8
@@ -19,12 +20,14 @@ class Bodies(NamedTuple):
         first: The first code of each body.
         second: The second code, -1 for one-hop bodies.
         parallel: Whether both codes lead from one end to the other.
+        choices: What counts as a body that holds.
     """
 
     ptr: np.ndarray
     first: np.ndarray
     second: np.ndarray
     parallel: np.ndarray
+    choices: Choices
 
 
 @njit(cache=True, nogil=True)
@@ -39,13 +42,13 @@ def first_steps(adjacency, bodies, rule, source):
 
 
 @njit(cache=True, nogil=True)
-def reach(adjacency, bodies, rule, source, group, choices, serial, stamp, out):
+def reach(adjacency, bodies, rule, source, group, serial, stamp, out):
     """Writes the distinct entities that the body of a rule reaches to ``out``.
 
     ``group`` is that of its first steps. ``stamp`` has an entry for each entity;
     those whose stamp is ``serial`` or more are left out. Returns their number.
     """
-    second = bodies.second[rule]
+    second, choices = bodies.second[rule], bodies.choices
     neighbour, start = adjacency.neighbour, adjacency.group_start
     if second < 0:
         count = 0
@@ -152,7 +155,6 @@ def walk_queries(adjacency, bodies, choices, source, rel, stamp, out):
                     rule,
                     source[q],
                     group,
-                    choices,
                     serial,
                     stamp,
                     to,

@@ -339,6 +339,7 @@ def _bodies(rules: RuleSet, steps: Ids) -> Bodies:
         np.ascontiguousarray(steps[:, 0]),
         np.ascontiguousarray(second),
         rules.parallel,
+        rules.semantics.choices,
     )
 
 

@@ -57,9 +57,9 @@ def measure_bodies(
         scratch[0].fill(-1)
         ptr = rule_ptr[part.start : part.stop + 1]
         codes = rule_code[by_body[ptr[0] : ptr[-1]]]
-        some = Bodies(ptr - ptr[0], first[part], second[part], parallel[part])
-        choices = rules.semantics.choices
-        return part, *body_sizes(adjacency, domains, some, codes, choices, *scratch)
+        body = first[part], second[part], parallel[part]
+        some = Bodies(ptr - ptr[0], *body, rules.semantics.choices)
+        return part, *body_sizes(adjacency, domains, some, codes, *scratch)
 
     def new_scratch() -> tuple[Ids, Ids]:
         size = adjacency.num_entities
