@@ -553,7 +553,7 @@ def test_settings_may_be_given_whole():
     settings = FitSettings(**SETTINGS)
     fit(model, train, val, settings=settings, seed=3)
     assert same(dict(model.state_dict()), dict(expected))
-    with pytest.raises(TypeError, match="unexpected keyword argument 'epoch', expec"):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'epoch', "):
         fit(model, train, epoch=3)
 
 

@@ -37,7 +37,12 @@ def run(options: argparse.Namespace) -> None:
     for experts, what in _INSTANCES.items():
         torch.manual_seed(options.seed)
         model = KBLRN.from_data(
-            splits["train"], experts, 32, rules=rules, num_negatives=None, dropout=0.3
+            splits["train"],
+            experts,
+            32,
+            rules=rules if "r" in experts else None,
+            num_negatives=None,
+            dropout=0.3,
         )
         print(f"training KB{experts}: {what}")
         settings = {"epochs": options.epochs, "lr": 0.02, "seed": options.seed}
