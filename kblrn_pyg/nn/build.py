@@ -124,6 +124,7 @@ def _latent(
         settings.l2,
         settings.entity_dropout,
         settings.latent_dropout if num_experts > 1 else 0.0,
+        settings.sparse,
     )
 
 

@@ -65,6 +65,10 @@ class LatentExpert(Expert):
             answers without this expert, so that the others learn to do it
             alone. Needs scorers that multiply: DistMult, ComplEx, RESCAL.
             (default: :obj:`0.0`)
+        sparse (bool, optional): Whether gradients of embeddings hold only the
+            rows of a batch, so that its cost does not grow with the number of
+            entities. Needs a loss over sampled entities, and an optimiser for
+            sparse gradients. (default: :obj:`False`)
     """
 
     name = "latent"
@@ -81,6 +85,7 @@ class LatentExpert(Expert):
         l2: float = 0.0,
         entity_dropout: float = 0.0,
         latent_dropout: float = 0.0,
+        sparse: bool = False,
     ) -> None:
         super().__init__()
         several = as_list(scorer)
@@ -88,7 +93,7 @@ class LatentExpert(Expert):
             raise ValueError("'scorer' must name at least one scorer (got none)")
         sizes = num_nodes, num_relations, hidden_channels
         self.scorers = ModuleList(
-            make_scorer(one, *sizes, reciprocal) for one in several
+            make_scorer(one, *sizes, reciprocal, sparse) for one in several
         )
         if latent_dropout > 0 and any(s.metric != "dot" for s in self._scorers()):
             raise ValueError(
@@ -101,7 +106,7 @@ class LatentExpert(Expert):
                     f"'{name}' must be 0 for scorers without vectors (got {value})"
                 )
         self.dropout, self.entity_dropout = dropout, entity_dropout
-        self.latent_dropout = latent_dropout
+        self.latent_dropout, self.sparse = latent_dropout, sparse
         self.n3, self.l2 = n3, l2
         self._encoded: list[Any] | None = None
 
@@ -232,6 +237,8 @@ class LatentExpert(Expert):
             own, shared = self._table(scorer, encoded, index).tensor_split([len(query)])
             first = (query * own).sum(dim=1, keepdim=True)
             return torch.cat([first, query @ shared.t()], dim=1)
-        by_distance = scorer.metric == "l1"
-        table = self._table(scorer, encoded)
-        return VisitScores.apply(query, table, candidates, by_distance)
+        touched = None
+        if self.sparse:  # only the rows of candidates are touched
+            touched, candidates = torch.unique(candidates, return_inverse=True)
+        table = self._table(scorer, encoded, touched)
+        return VisitScores.apply(query, table, candidates, scorer.metric == "l1")

@@ -193,6 +193,8 @@ class _Writer:
         """PyG's models keep what they are made of as attributes."""
         names = inspect.signature(type(kge).__init__).parameters
         kwargs = {name: getattr(kge, name) for name in names if hasattr(kge, name)}
+        if "sparse" in names:
+            kwargs["sparse"] = kge.node_emb.sparse
         return (), {k: v for k, v in kwargs.items() if isinstance(v, _PLAIN)}
 
 

@@ -31,6 +31,9 @@ class ModelSettings:
     )
     n3: float = setting(0.0, "the weight of the nuclear 3-norm penalty", expert="l")
     l2: float = setting(0.0, "the weight of the squared 2-norm penalty", expert="l")
+    sparse: bool = setting(
+        False, "touch only the rows of a batch of the embeddings", expert="l"
+    )
     numerical: str = setting(
         "rbf", "what differences go through", expert="n", choices=("rbf", "sign")
     )
@@ -69,6 +72,10 @@ class ModelSettings:
         if self.negatives not in ("triple", "shared"):
             raise ValueError(
                 f"'negatives' must be triple or shared (got {self.negatives!r})"
+            )
+        if self.sparse and self.num_negatives is None:
+            raise ValueError(
+                "'sparse' must be False where the loss is over all entities (got True)"
             )
         if self.numerical not in ("rbf", "sign"):
             raise ValueError(

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from kblrn_pyg.settings import setting
+from kblrn_pyg.training.optimizers import OPTIMIZERS
 
 
 @dataclass(frozen=True)
@@ -12,6 +13,11 @@ class FitSettings:
     epochs: int = setting(100, "the maximum number of epochs")
     batch_size: int = setting(
         512, "the number of triples in a batch, or of queries if negatives are all"
+    )
+    optimizer: str = setting(
+        "adam",
+        "the optimiser: adam, or adagrad, which can do with row-sparse gradients",
+        choices=OPTIMIZERS,
     )
     lr: float = setting(0.001, "the learning rate")
     lr_decay: float = setting(1.0, "the factor of the learning rate after each epoch")
@@ -28,6 +34,11 @@ class FitSettings:
         for name in ("epochs", "patience", "seed"):
             if (number := getattr(self, name)) < 0:
                 raise ValueError(f"'{name}' must not be negative (got {number})")
+        if self.optimizer not in OPTIMIZERS:
+            raise ValueError(
+                f"'optimizer' must be one of {', '.join(OPTIMIZERS)} (got "
+                f"{self.optimizer!r})"
+            )
         for name in ("batch_size", "lr", "lr_decay", "feature_lr", "validate_every"):
             number = getattr(self, name)
             if number is not None and not number > 0:

@@ -38,6 +38,7 @@ def make_scorer(
     num_relations: int,
     hidden_channels: int,
     reciprocal: bool = False,
+    sparse: bool = False,
 ) -> Scorer:
     r"""Makes a scorer by its name, or of a model that is given.
 
@@ -49,21 +50,26 @@ def make_scorer(
         hidden_channels (int): The embedding size.
         reciprocal (bool, optional): See :class:`ReciprocalScorer`.
             (default: :obj:`False`)
+        sparse (bool, optional): See :class:`LatentExpert`.
+            (default: :obj:`False`)
     """
     sizes = num_nodes, num_relations * (1 + reciprocal)
     if isinstance(given, str):
         if given.lower() not in SCORERS:
             known = ", ".join(SCORERS)
             raise ValueError(f"'scorer' must be one of {known} (got {given!r})")
-        given = SCORERS[given.lower()](*sizes, hidden_channels)
+        given = SCORERS[given.lower()](*sizes, hidden_channels, sparse=sparse)
     if isinstance(given, KGEModel):
         given = _FAST.get(type(given).forward, Scorer)(given)
     if not isinstance(given, Scorer):
         raise ValueError(
             f"'scorer' must be a name, a KGEModel or a Scorer (got {given!r})"
         )
-    if given.kge.node_emb.sparse:
-        raise ValueError("'scorer' must have dense gradients (got sparse=True)")
+    if given.kge.node_emb.sparse != sparse:
+        raise ValueError(
+            f"'scorer' must have {'row-sparse' if sparse else 'dense'} gradients (got "
+            f"sparse={not sparse})"
+        )
     if (given.num_nodes, given.num_relations) != sizes:
         raise ValueError(
             f"'scorer' must have {sizes[0]} nodes and {sizes[1]} relations (got "

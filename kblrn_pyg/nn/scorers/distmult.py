@@ -25,7 +25,12 @@ class DistMultScorer(Scorer):
         return self.kge.node_emb.weight
 
     def table(self, encoded: Any, index: Tensor | None = None) -> Tensor:
-        return encoded if index is None else F.embedding(index, encoded)
+        if index is None:
+            return encoded
+        # Only gradients of the embeddings themselves can be sparse.
+        embedding = self.kge.node_emb
+        is_sparse = embedding.sparse and encoded is embedding.weight
+        return F.embedding(index, encoded, sparse=is_sparse)
 
     def tail_query(self, head: Tensor, rel_type: Tensor) -> Tensor:
         return head * self.kge.rel_emb(rel_type)

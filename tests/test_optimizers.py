@@ -1,0 +1,107 @@
+"""Row-sparse training equals dense training, and touches no other rows."""
+
+import pytest
+import torch
+from test_experts import data  # noqa: F401, a fixture
+
+from kblrn_pyg import KBLRN
+from kblrn_pyg.data import flat_triples
+from kblrn_pyg.nn import SCORERS
+from kblrn_pyg.training import Run, fit
+from kblrn_pyg.training.optimizers import RowAdagrad
+
+
+@pytest.mark.parametrize("negatives", ["triple", "shared"])
+@pytest.mark.parametrize("scorer", SCORERS)
+def test_sparse_gradients_are_the_dense_ones(data, scorer, negatives):  # noqa: F811
+    grads = []
+    for sparse in (False, True):
+        torch.manual_seed(0)
+        model = KBLRN.from_data(
+            data,
+            "lr",
+            4,
+            scorer=scorer,
+            num_negatives=20,
+            negatives=negatives,
+            sparse=sparse,
+        )
+        torch.manual_seed(1)
+        model.loss(*flat_triples(data)).backward()
+        grads.append([p.grad for p in model.parameters()])
+    for dense, other in zip(*grads):
+        assert not dense.is_sparse
+        found = other.to_dense() if other.is_sparse else other
+        torch.testing.assert_close(found, dense, rtol=1e-4, atol=1e-6)
+    table = grads[1][0]
+    assert table.is_sparse
+
+
+def naive_row_adagrad(table, steps, lr, eps):
+    """One number a row, row by row."""
+    table, sums = table.clone(), torch.zeros(len(table), dtype=table.dtype)
+    for rows, values in steps:
+        for row in rows.unique().tolist():
+            total = values[rows == row].sum(dim=0)
+            sums[row] += total.pow(2).mean()
+            table[row] -= lr * total / (sums[row].sqrt() + eps)
+    return table
+
+
+def test_row_adagrad_equals_a_loop():
+    torch.manual_seed(0)
+    start = torch.randn(7, 3, dtype=torch.double)
+    table = torch.nn.Parameter(start.clone())
+    optimizer = RowAdagrad([table], lr=0.3, eps=1e-6)
+    steps = []
+    for _ in range(4):
+        rows = torch.randint(6, (5,))  # with repetitions, and never row 6
+        values = torch.randn(5, 3, dtype=torch.double)
+        table.grad = torch.sparse_coo_tensor(rows[None], values, table.shape)
+        optimizer.step()
+        steps.append((rows, values))
+    expected = naive_row_adagrad(start, steps, 0.3, 1e-6)
+    torch.testing.assert_close(table.detach(), expected)
+    assert torch.equal(table[6], start[6])
+
+
+def test_dense_parameters_are_updated_as_by_adagrad():
+    torch.manual_seed(0)
+    start = torch.randn(4, 3)
+    ours, theirs = (torch.nn.Parameter(start.clone()) for _ in range(2))
+    optimizers = RowAdagrad([ours], lr=0.1), torch.optim.Adagrad([theirs], lr=0.1)
+    for _ in range(3):
+        grad = torch.randn(4, 3)
+        for parameter, optimizer in zip((ours, theirs), optimizers):
+            parameter.grad = grad.clone()
+            optimizer.step()
+    torch.testing.assert_close(ours, theirs)
+
+
+def test_sparse_training_learns_and_needs_its_optimiser(data):  # noqa: F811
+    settings = {"num_negatives": 20, "negatives": "shared", "sparse": True}
+    torch.manual_seed(0)
+    model = KBLRN.from_data(data, "l", 4, **settings)
+    result = fit(model, data, epochs=30, lr=0.1, optimizer="adagrad", validate_every=1)
+    assert result.history[-1]["loss"] < 0.9 * result.history[0]["loss"]
+    with pytest.raises(ValueError, match="'optimizer' must be adagrad for row-sparse"):
+        fit(model, data, epochs=1)
+    with pytest.raises(ValueError, match="'sparse' must be False where the loss"):
+        KBLRN.from_data(data, "l", 4, num_negatives=None, sparse=True)
+    with pytest.raises(ValueError, match="'optimizer' must be one of adam, adagrad"):
+        fit(model, data, epochs=1, optimizer="sgd")
+
+
+def test_sparse_models_are_saved_and_resumed(data, tmp_path):  # noqa: F811
+    torch.manual_seed(0)
+    settings = {"num_negatives": 20, "negatives": "shared", "sparse": True}
+    weights = []
+    for name, stops in (("whole", [4]), ("stopped", [2, 4])):
+        for epochs in stops:
+            torch.manual_seed(0)
+            model = KBLRN.from_data(data, "lr", 4, **settings)
+            run = Run(tmp_path / name)
+            fit(model, data, epochs=epochs, lr=0.1, optimizer="adagrad", run=run)
+        weights.append(KBLRN.load(tmp_path / name / "model.pt").state_dict())
+    for key, value in weights[0].items():
+        assert torch.equal(value, weights[1][key]), key
