@@ -7,6 +7,7 @@ import pytest
 import scale
 import scale_generator as generator
 import scale_parts
+import torch
 from scale_generator import Size, relation_of
 
 from kblrn_pyg.data import make_kb, numerical_features, read_kb
@@ -23,8 +24,6 @@ def generated():
 
 @pytest.fixture(scope="module")
 def kb(generated):
-    import torch
-
     known = tuple(map(torch.from_numpy, generated.train))
     entities = [f"e{i}" for i in range(SIZE.num_entities)]
     relations = [f"r{i}" for i in range(SIZE.num_relations)]
