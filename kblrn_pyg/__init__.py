@@ -1,16 +1,14 @@
 """KBLRN: knowledge base completion from latent, relational and numerical features."""
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+from kblrn_pyg.lazy import lazy_imports
+
+if TYPE_CHECKING:
+    from kblrn_pyg.nn import KBLRN
+else:
+    __getattr__, __dir__ = lazy_imports(__name__)
 
 __version__ = "0.2.0"
 
 __all__ = ["KBLRN", "__version__"]
-
-
-def __getattr__(name: str) -> Any:
-    # Torch takes seconds to import: wait until someone wants a model.
-    if name == "KBLRN":
-        from kblrn_pyg.nn import KBLRN
-
-        return KBLRN
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

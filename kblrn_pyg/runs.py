@@ -28,10 +28,9 @@ def load_model(path: PathLike, experts: Iterable[type[Module]] = ()) -> KBLRN:
             (default: :obj:`()`)
     """
     run = Run(path)
+    run.require_model()
     if not run.path.is_dir():
         return KBLRN.load(path, experts)
-    if not run.model_path.exists():
-        raise DataError(f"has no {run.model_path.name}, expected a run", path)
     model = KBLRN.load(run.model_path, experts)
     if run.checkpoint_path.exists():
         model.load_state_dict(run.best_weights(model.fingerprint()))

@@ -20,8 +20,8 @@ def setting(
         help (str): What it is, for :obj:`--help` and for the report.
         expert (str, optional): The letter of the expert that it is for.
             (default: :obj:`""`, the whole model)
-        choices (sequence, optional): The values that it may have.
-            (default: :obj:`()`, any)
+        choices (sequence, optional): The values that it, or a member of a list,
+            may have on the command line. (default: :obj:`()`, any)
         none (str, optional): What :obj:`None` is called, if it is a value that
             can be chosen. (default: :obj:`""`)
     """

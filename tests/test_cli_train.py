@@ -190,7 +190,7 @@ def test_kinds_of_models(tmp_path, words):
         (["Nobody", "--out", "{new}"], "unknown data set"),
         (
             ["Families", "--scorer", "magic", "--out", "{new}"],
-            "'scorer' must be one of",
+            "argument --scorer: must be one of distmult, complex",
         ),
         (
             ["Families", "--n3", "-5", "--out", "{new}"],

@@ -1,6 +1,5 @@
 """A training that was stopped or killed ends as if nothing had happened."""
 
-import importlib
 import multiprocessing
 import os
 import random
@@ -12,10 +11,8 @@ import pytest
 from trainable import NUM_BATCHES, FakeModel, assert_same_end, train_fake, two_sets
 
 import kblrn_pyg.data.whole as whole_module
+import kblrn_pyg.training.loop as loop_module
 from kblrn_pyg.training import Interrupted, Run, load_checkpoint
-
-# The package has a function of this name, too.
-fit_module = importlib.import_module("kblrn_pyg.training.fit")
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +46,7 @@ def test_several_validation_sets_continue(tmp_path, number):
     wanted |= {"lr": 0.1, "epochs": 12}
     train_fake(tmp_path / "one", **wanted)
     with pytest.MonkeyPatch.context() as patch:
-        at_call(patch, fit_module, "evaluate", number, press_ctrl_c)
+        at_call(patch, loop_module, "evaluate", number, press_ctrl_c)
         with pytest.raises(Interrupted):
             train_fake(tmp_path / "two", **wanted)
     train_fake(tmp_path / "two", **wanted)
@@ -88,8 +85,8 @@ def press_ctrl_c():
         (FakeModel, "loss", NUM_BATCHES + 3, NUM_BATCHES + 3),
         (FakeModel, "loss", 2 * NUM_BATCHES, 2 * NUM_BATCHES),
         (FakeModel, "loss", 6 * NUM_BATCHES, 6 * NUM_BATCHES),
-        (fit_module, "evaluate", 2, 4 * NUM_BATCHES),
-        (fit_module, "save_checkpoint", 3, 2 * NUM_BATCHES),
+        (loop_module, "evaluate", 2, 4 * NUM_BATCHES),
+        (loop_module, "save_checkpoint", 3, 2 * NUM_BATCHES),
         (Run, "log", 1, 2 * NUM_BATCHES),
     ],
 )
@@ -142,7 +139,7 @@ def test_ctrl_c_twice(finished, tmp_path):
 
 def train_until_killed(folder, place, name, number):
     """Runs in a process of its own, which it kills."""
-    places = {"fit": fit_module, "whole.os": whole_module.os}
+    places = {"loop": loop_module, "whole.os": whole_module.os}
     places |= {"model": FakeModel, "run": Run}
     with pytest.MonkeyPatch.context() as patch:
         if place is not None:

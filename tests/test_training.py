@@ -1,5 +1,4 @@
 import errno
-import importlib
 import json
 import math
 import platform
@@ -23,6 +22,7 @@ from trainable import (
 )
 
 import kblrn_pyg.data.whole as whole_module
+import kblrn_pyg.training.loop as loop_module
 from kblrn_pyg import KBLRN
 from kblrn_pyg.data import DataError, as_kb, ask, flat_triples, make_kb, read_kb
 from kblrn_pyg.data.store import save_tensors
@@ -38,9 +38,6 @@ from kblrn_pyg.training import (
     seed_all,
 )
 from kblrn_pyg.training.process import derive_seed, get_rng_states, set_rng_states
-
-# The package has a function of this name, too.
-fit_module = importlib.import_module("kblrn_pyg.training.fit")
 
 
 @pytest.fixture(scope="module")
@@ -259,7 +256,7 @@ def with_validations(monkeypatch, values):
         table.value = next(values)
         return table
 
-    monkeypatch.setattr(fit_module, "evaluate", evaluate)
+    monkeypatch.setattr(loop_module, "evaluate", evaluate)
     return seen
 
 
@@ -504,7 +501,7 @@ def test_filters_belong_to_their_validation_set(monkeypatch):
         calls.append((data, list(filter_with)))
         return evaluate(model, data, filter_with)
 
-    monkeypatch.setattr(fit_module, "evaluate", evaluate_and_note)
+    monkeypatch.setattr(loop_module, "evaluate", evaluate_and_note)
     sets = two_sets()
     train_fake(val=sets, filter_with={"some": [val]}, epochs=1)
     assert [filters for _, filters in calls] == [[], [val]]
@@ -561,7 +558,7 @@ def test_a_failed_start_leaves_no_folder(tmp_path, monkeypatch):
     folder = tmp_path / "run"
     with pytest.raises(ValueError, match="'lr' must be positive"):
         train_fake(folder, lr=0.0)
-    monkeypatch.setattr(fit_module, "save_checkpoint", full_disk)
+    monkeypatch.setattr(loop_module, "save_checkpoint", full_disk)
     with pytest.raises(OSError, match="No space left"):
         train_fake(folder)
     assert not folder.exists()

@@ -68,7 +68,7 @@ from torch_geometric.data import HeteroData
 from kblrn_pyg.data import Vocabulary
 from kblrn_pyg.datasets import load_dataset
 from kblrn_pyg.datasets.freebase import LABELS
-from kblrn_pyg.datasets.load import default_root
+from kblrn_pyg.datasets.names import default_root
 from kblrn_pyg.evaluation import ScoringModel, query_auc
 
 Splits = Mapping[str, HeteroData]

@@ -8,8 +8,7 @@ from kblrn_pyg.cli.predict import (
     check_output_options,
     write_predictions,
 )
-from kblrn_pyg.predict import complete
-from kblrn_pyg.runs import load_model
+from kblrn_pyg.training.run import Run
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,6 +21,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     check_output_options(options)
+    Run(options.run).require_model()
+    # Only now, as torch takes seconds to import.
+    from kblrn_pyg.predict import complete
+    from kblrn_pyg.runs import load_model
+
     model = load_model(options.run)
     found = complete(model, options.k, options.relation, progress=shows_progress())
     write_predictions(found, options)

@@ -1,13 +1,13 @@
 """List the data sets, or print the statistics of one."""
 
 import argparse
+from typing import TYPE_CHECKING
 
-from torch_geometric.data import HeteroData
-
-from kblrn_pyg.data import Vocabulary, kb_statistics, numerical_features
-from kblrn_pyg.datasets import DATASETS, load_dataset
-from kblrn_pyg.datasets.load import default_root
+from kblrn_pyg.datasets.names import COUNTS, check_name, default_root
 from kblrn_pyg.table import format_table
+
+if TYPE_CHECKING:
+    from torch_geometric.data import HeteroData
 
 _MAX_RELATIONS = 12
 
@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "dataset",
         nargs="?",
-        help=f"one of {', '.join(DATASETS)}, or the directory of an imported data set",
+        help=f"one of {', '.join(COUNTS)}, or the directory of an imported data set",
     )
     parser.add_argument(
         "--root", help=f"where data sets are kept (default: {default_root()})"
@@ -26,17 +26,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     if options.dataset is None:
         print(_list_datasets())
-    else:
-        print(_describe(options.dataset, load_dataset(options.dataset, options.root)))
+        return
+    check_name(options.dataset)
+    from kblrn_pyg.datasets import load_dataset
+
+    print(_describe(options.dataset, load_dataset(options.dataset, options.root)))
 
 
 def _list_datasets() -> str:
-    rows = [[name, *dataset.counts] for name, dataset in DATASETS.items()]
+    rows = [[name, *counts] for name, counts in COUNTS.items()]
     header = ["data set", "entities", "relations", "train", "valid", "test"]
     return format_table(header, rows)
 
 
-def _describe(name: str, splits: dict[str, HeteroData]) -> str:
+def _describe(name: str, splits: "dict[str, HeteroData]") -> str:
+    from kblrn_pyg.data import kb_statistics
+
     counts = kb_statistics(splits)
     header = ["data set", "entities", "relations"]
     row: list[object] = [name, counts.num_entities, counts.num_relations]
@@ -59,7 +64,9 @@ def _describe(name: str, splits: dict[str, HeteroData]) -> str:
     return "\n\n".join(parts)
 
 
-def _numerical_table(data: HeteroData) -> str:
+def _numerical_table(data: "HeteroData") -> str:
+    from kblrn_pyg.data import Vocabulary, numerical_features
+
     features, names = numerical_features(data), Vocabulary.of(data)
     sizes = [store.edge_index.size(1) for store in data.edge_stores]
     relations = sorted(features.relations.tolist(), key=lambda r: -sizes[r])

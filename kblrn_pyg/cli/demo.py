@@ -2,15 +2,9 @@
 
 import argparse
 
-import torch
-
 from kblrn_pyg.cli.options import shows_progress
-from kblrn_pyg.datasets import load_dataset
-from kblrn_pyg.evaluation import evaluate
-from kblrn_pyg.nn import KBLRN
-from kblrn_pyg.rules import mine_rules
 from kblrn_pyg.table import format_table
-from kblrn_pyg.training import fit
+from kblrn_pyg.training.settings import FitSettings
 
 _INSTANCES = {
     "l": "embeddings",
@@ -28,6 +22,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    settings = FitSettings(epochs=options.epochs, lr=0.02, seed=options.seed)
+    # Only now, as torch takes seconds to import.
+    import torch
+
+    from kblrn_pyg.datasets import load_dataset
+    from kblrn_pyg.evaluation import evaluate
+    from kblrn_pyg.nn import KBLRN
+    from kblrn_pyg.rules import mine_rules
+    from kblrn_pyg.training import fit
+
     splits = load_dataset("Families")
     rules = mine_rules(splits["train"], progress=shows_progress())
     print(f"{len(rules)} rules mined, for example")
@@ -45,8 +49,7 @@ def run(options: argparse.Namespace) -> None:
             dropout=0.3,
         )
         print(f"training KB{experts}: {what}")
-        settings = {"epochs": options.epochs, "lr": 0.02, "seed": options.seed}
-        fit(model, splits["train"], progress=shows_progress(), **settings)
+        fit(model, splits["train"], progress=shows_progress(), settings=settings)
         found = evaluate(model, splits["test"], (splits["val"],)).metrics()
         rows.append([f"KB{experts}", what, found.mr, found.mrr, found.hits_at_10])
     print()

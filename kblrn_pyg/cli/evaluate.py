@@ -1,6 +1,7 @@
 """Evaluate the model of a run."""
 
 import argparse
+from typing import TYPE_CHECKING
 
 from kblrn_pyg.cli.options import (
     FIGURES,
@@ -11,8 +12,10 @@ from kblrn_pyg.cli.options import (
 )
 from kblrn_pyg.data import DataError
 from kblrn_pyg.data.whole import write_text
-from kblrn_pyg.evaluation import Report, evaluate
-from kblrn_pyg.runs import load_run, other_answers
+from kblrn_pyg.training.run import Run
+
+if TYPE_CHECKING:
+    from kblrn_pyg.evaluation import Report
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,6 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    Run(options.run).read_settings()  # or else it is not a run
+    # Only now, as torch takes seconds to import.
+    from kblrn_pyg.evaluation import Report, evaluate
+    from kblrn_pyg.runs import load_run, other_answers
+
     model, splits, _ = load_run(options.run, dataset=options.dataset)
     if options.split not in splits:
         raise DataError(
@@ -52,7 +60,7 @@ def run(options: argparse.Namespace) -> None:
         write_text(options.json, to_json(report.to_json()))
 
 
-def _text(report: Report, per_relation: bool) -> str:
+def _text(report: "Report", per_relation: bool) -> str:
     columns = {"count": "ranks", **FIGURES}
     parts = {"all": report.overall.to_dict()}
     parts |= {f"{side}s": part.to_dict() for side, part in report.by_side.items()}

@@ -4,7 +4,7 @@ import argparse
 
 from kblrn_pyg.cli.options import add_run, add_triple, to_json, write_output
 from kblrn_pyg.data import DataError
-from kblrn_pyg.runs import load_model
+from kblrn_pyg.training.run import Run
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +27,10 @@ def run(options: argparse.Namespace) -> None:
     middles = options.max_middles
     if middles < 0:
         raise DataError(f"--max-middles must not be negative (got {middles})")
+    Run(options.run).require_model()
+    # Only now, as torch takes seconds to import.
+    from kblrn_pyg.runs import load_model
+
     triple = options.head, options.relation, options.tail
     reasons = load_model(options.run).explain(*triple, max_middles=middles)
     is_json = options.format == "json"

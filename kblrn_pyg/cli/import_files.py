@@ -3,9 +3,8 @@
 import argparse
 
 from kblrn_pyg.cli.options import shows_progress
-from kblrn_pyg.data import DataError, read_kb
-from kblrn_pyg.datasets import write_local_kb
-from kblrn_pyg.datasets.load import known_name
+from kblrn_pyg.data import DataError
+from kblrn_pyg.datasets.names import known_name
 from kblrn_pyg.table import format_table
 
 
@@ -74,6 +73,10 @@ def run(options: argparse.Namespace) -> None:
         raise DataError(
             f"--out {options.out} is the name of the data set {known}, expected another"
         )
+    # Only now, as torch takes seconds to import.
+    from kblrn_pyg.data import read_kb
+    from kblrn_pyg.datasets import write_local_kb
+
     kbs, report = read_kb(
         options.train,
         options.valid,

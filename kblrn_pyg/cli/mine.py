@@ -1,26 +1,17 @@
 """Mine the path rules of a data set and show the best of them."""
 
 import argparse
-import inspect
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from kblrn_pyg.cli.options import shows_progress
-from kblrn_pyg.data import DataError, Vocabulary
-from kblrn_pyg.datasets import DATASETS, load_dataset
-from kblrn_pyg.rules import PAPER, RuleSet, body_text, mine_rules, write_rules
+from kblrn_pyg.cli.options import add_settings, given_settings, shows_progress
+from kblrn_pyg.data import DataError
+from kblrn_pyg.datasets.names import COUNTS, check_name
+from kblrn_pyg.rules.settings import PAPER, MineSettings
 from kblrn_pyg.table import format_table
 
-# The arguments of 'mine_rules' that are options here.
-_OPTIONS = {
-    "max_hops": "the largest number of steps of a path",
-    "min_head_coverage": "the least fraction of a relation's facts that a rule covers",
-    "min_support": "the least number of facts that a rule covers",
-    "min_confidence": "the least fraction of a body's pairs that are facts",
-    "min_pca_confidence": "the same, of the pairs whose head has known tails",
-    "max_rules_per_relation": "keep at most this many, those with the largest support",
-    "parallel": "mine bodies a(h, t) ∧ b(h, t), too",
-}
+if TYPE_CHECKING:
+    from kblrn_pyg.rules import RuleSet
 
 _FORMATS = {".tsv": "amie", ".txt": "anyburl", ".kale": "kale"}
 
@@ -28,7 +19,7 @@ _FORMATS = {".tsv": "amie", ".txt": "anyburl", ".kale": "kale"}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "dataset",
-        help=f"one of {', '.join(DATASETS)}, or the directory of an imported data set",
+        help=f"one of {', '.join(COUNTS)}, or the directory of an imported data set",
     )
     parser.add_argument("--root", help="where data sets are kept")
     parser.add_argument(
@@ -38,9 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         + ", ".join(f"{key} {value}" for key, value in PAPER.items())
         + "; other options take precedence",
     )
-    known = inspect.signature(mine_rules).parameters
-    for name, text in _OPTIONS.items():
-        _add_option(parser, name, text, known[name].default)
+    add_settings(parser, MineSettings)
     parser.add_argument("--relation", help="show the rules of one relation")
     parser.add_argument(
         "--top",
@@ -55,30 +44,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_option(
-    parser: argparse.ArgumentParser, name: str, text: str, default: Any
-) -> None:
-    """Adds an option that is None unless given, so that a preset can set it."""
-    flag = f"--{name.replace('_', '-')}"
-    if default is False:
-        parser.add_argument(flag, action="store_true", default=None, help=text)
-        return
-    kind, shown = (int, "all") if default is None else (type(default), default)
-    parser.add_argument(flag, type=kind, help=f"{text} (default: {shown})")
-
-
 def run(options: argparse.Namespace) -> None:
     suffix = Path(options.out or "").suffix
     if options.out and suffix not in (*_FORMATS, ".pt"):
         endings = ", ".join((*_FORMATS, ".pt"))
         raise DataError(f"{options.out!r} has no known ending, expected {endings}")
+    check_name(options.dataset)
+    given = given_settings(options, MineSettings)
+    MineSettings(**given)  # which refuses wrong ones
+    # Only now, as torch takes seconds to import.
+    from kblrn_pyg.data import Vocabulary
+    from kblrn_pyg.datasets import load_dataset
+    from kblrn_pyg.rules import mine_rules, write_rules
+
     data = load_dataset(options.dataset, options.root)["train"]
     names = Vocabulary.of(data).relations
     relation = names.resolve(options.relation) if options.relation else None
-    given = {name: getattr(options, name) for name in _OPTIONS}
-    settings: dict[str, Any] = PAPER if options.preset == "paper" else {}
-    settings = settings | {k: value for k, value in given.items() if value is not None}
-    rules = mine_rules(data, **settings, progress=shows_progress())
+    preset = PAPER if options.preset == "paper" else {}
+    rules = mine_rules(data, **preset | given, progress=shows_progress())
     shown = rules if relation is None else rules.filter(relations=[relation])
     print(_summary(rules))
     print()
@@ -91,7 +74,7 @@ def run(options: argparse.Namespace) -> None:
         print(f"\nsaved {options.out}")
 
 
-def _summary(rules: RuleSet) -> str:
+def _summary(rules: "RuleSet") -> str:
     row = [
         len(rules),
         int((rules.num_steps == 1).sum()),
@@ -103,7 +86,9 @@ def _summary(rules: RuleSet) -> str:
     return format_table(header, [row])
 
 
-def _best(rules: RuleSet, number: int) -> str:
+def _best(rules: "RuleSet", number: int) -> str:
+    from kblrn_pyg.rules import body_text
+
     # Over all relations, unlike 'RuleSet.sort'. Rules of a handful of facts are
     # sure but useless: rank by both.
     worth = rules.head_coverage * rules.pca_confidence

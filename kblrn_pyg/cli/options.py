@@ -3,7 +3,7 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, fields
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin
@@ -27,7 +27,7 @@ def add_settings(parser: argparse.ArgumentParser, cls: type) -> None:
         kwargs: dict[str, Any] = {"help": _help(field), "default": argparse.SUPPRESS}
         if _kind(field) is bool:
             kwargs["action"] = "store_true"
-        elif field.metadata["choices"]:
+        elif field.metadata["choices"] and not _is_list(field):
             kwargs["choices"] = field.metadata["choices"]
         else:
             kwargs |= {"type": _parser(field), "metavar": _metavar(field)}
@@ -40,10 +40,16 @@ def settings_from(
     """Makes settings of all options, or of what a file has stored for the class."""
     names = {field.name for field in fields(cls)}  # type: ignore[arg-type]
     if isinstance(values, argparse.Namespace):
-        values = {name: value for name, value in vars(values).items() if name in names}
+        values = given_settings(values, cls)
     if unknown := sorted(set(values) - names):
         raise DataError(f"unknown settings: {', '.join(unknown)}")
     return cls(**values)
+
+
+def given_settings(options: argparse.Namespace, cls: type) -> dict[str, Any]:
+    """Returns the settings of a class that were given as options."""
+    names = {field.name for field in fields(cls)}
+    return {name: value for name, value in vars(options).items() if name in names}
 
 
 def add_run(parser: argparse.ArgumentParser, needs_splits: bool = False) -> None:
@@ -109,22 +115,36 @@ def _kind(field: "Field[Any]") -> Any:
     return kinds[0]
 
 
+def _is_list(field: "Field[Any]") -> bool:
+    return get_origin(_kind(field)) is list
+
+
 def _parser(field: "Field[Any]") -> Callable[[str], Any]:
     kind, none = _kind(field), field.metadata["none"]
 
     def parse(text: str) -> Any:
         if none and text == none:
             return None
-        if get_origin(kind) is list:
-            return [part.strip() for part in text.lower().split(",")]
+        if _is_list(field):
+            return _parse_list(text, field.metadata["choices"])
         return kind(text)
 
     parse.__name__ = getattr(kind, "__name__", "list")  # which errors name
     return parse
 
 
+def _parse_list(text: str, choices: Sequence[str]) -> list[str]:
+    names = [name.strip() for name in text.lower().split(",")]
+    for name in names:
+        if choices and name not in choices:
+            raise argparse.ArgumentTypeError(
+                f"must be one of {', '.join(choices)} (got {name!r})"
+            )
+    return names
+
+
 def _metavar(field: "Field[Any]") -> str:
-    if get_origin(_kind(field)) is list:
+    if _is_list(field):
         return "NAME[,NAME]"
     metavar = {int: "N", float: "X"}.get(_kind(field), "TEXT")
     return f"{metavar}|{none}" if (none := field.metadata["none"]) else metavar
@@ -133,6 +153,7 @@ def _metavar(field: "Field[Any]") -> str:
 def _help(field: "Field[Any]") -> str:
     text, default = field.metadata["help"], default_of(field)
     if isinstance(default, list):
+        text += f": {', '.join(field.metadata['choices'])}"
         default = ",".join(default)
     elif default is None:
         default = field.metadata["none"]

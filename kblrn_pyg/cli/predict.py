@@ -2,11 +2,14 @@
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kblrn_pyg.cli.options import add_run, add_triple, to_json, write_output
 from kblrn_pyg.data import DataError
-from kblrn_pyg.predict import Predictions, predict_heads, predict_tails
-from kblrn_pyg.runs import load_model
+from kblrn_pyg.training.run import Run
+
+if TYPE_CHECKING:
+    from kblrn_pyg.predict import Predictions
 
 ASKED = "?"
 
@@ -42,6 +45,11 @@ def run(options: argparse.Namespace) -> None:
             f"{options.tail!r})"
         )
     check_output_options(options)
+    Run(options.run).require_model()
+    # Only now, as torch takes seconds to import.
+    from kblrn_pyg.predict import Predictions, predict_heads, predict_tails
+    from kblrn_pyg.runs import load_model
+
     model = load_model(options.run)
     shared = {"k": options.k, "novel": options.novel}
     if options.head == ASKED:
@@ -60,7 +68,7 @@ def check_output_options(options: argparse.Namespace) -> None:
         raise DataError("is a directory, expected a file", options.out)
 
 
-def write_predictions(found: Predictions, options: argparse.Namespace) -> None:
+def write_predictions(found: "Predictions", options: argparse.Namespace) -> None:
     """Prints predictions, or writes them to a file."""
     form = options.format or Path(options.out or "").suffix.lower().removeprefix(".")
     if form == "csv":

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from kblrn_pyg.data import DataError
 from kblrn_pyg.data.whole import write_text
-from kblrn_pyg.report import report_page
-from kblrn_pyg.runs import load_run
+from kblrn_pyg.training.run import Run
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,6 +45,11 @@ def run(options: argparse.Namespace) -> None:
     out = Path(options.out or Path(options.run) / "report.html")
     if out.is_dir():
         raise DataError("is a directory, expected a file", out)
+    Run(options.run).read_settings()  # or else it is not a run
+    # Only now, as torch and Matplotlib take seconds to import.
+    from kblrn_pyg.report import report_page
+    from kblrn_pyg.runs import load_run
+
     model, splits, settings = load_run(options.run, dataset=options.dataset)
     page = report_page(
         options.run,

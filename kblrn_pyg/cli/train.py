@@ -7,9 +7,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
-
-from torch_geometric.data import HeteroData
+from typing import TYPE_CHECKING, Any
 
 from kblrn_pyg.cli.options import (
     add_settings,
@@ -19,14 +17,18 @@ from kblrn_pyg.cli.options import (
     shows_progress,
 )
 from kblrn_pyg.data import DataError
-from kblrn_pyg.datasets import DATASETS, load_dataset
-from kblrn_pyg.datasets.load import known_name
-from kblrn_pyg.evaluation import evaluate
-from kblrn_pyg.nn import KBLRN, ModelSettings
-from kblrn_pyg.rules import RuleSettings, find_rules
-from kblrn_pyg.runs import Settings, Splits, load_model, other_answers
+from kblrn_pyg.datasets.names import COUNTS, check_name, known_name
+from kblrn_pyg.nn.settings import INSTANCES, ModelSettings, are_letters
+from kblrn_pyg.rules.settings import RuleSettings
 from kblrn_pyg.settings import changed, setting
-from kblrn_pyg.training import FitSettings, Run, fit, seed_all, set_threads
+from kblrn_pyg.training.run import Run
+from kblrn_pyg.training.settings import FitSettings
+
+if TYPE_CHECKING:
+    from torch_geometric.data import HeteroData
+
+    from kblrn_pyg.nn import KBLRN
+    from kblrn_pyg.runs import Settings, Splits
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ GROUPS: dict[str, Any] = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "dataset",
-        help=f"one of {', '.join(DATASETS)}, or the directory of an imported data set",
+        help=f"one of {', '.join(COUNTS)}, or the directory of an imported data set",
     )
     parser.add_argument("--root", help="where data sets are kept")
     parser.add_argument(
@@ -74,12 +76,21 @@ def run(options: argparse.Namespace) -> None:
     options = _with_absolute_paths(options)
     groups = {name: settings_from(options, cls) for name, cls in GROUPS.items()}
     experts, seed = groups["model"].experts, groups["training"].seed
+    if not experts or not are_letters(experts):
+        raise DataError(
+            f"--experts must be one of {', '.join(INSTANCES)} (got {experts!r})"
+        )
     name = f"{Path(options.dataset).name}-{experts}-seed{seed}"
     folder = Run(options.out or f"runs/{name}", options.tensorboard)
     stored = _stored_settings(folder, options.resume)
     if options.resume:
         groups = _continued(stored, options)
+    check_name(options.dataset)
     _warn_of_unused(groups)
+    # Only now, as torch takes seconds to import.
+    from kblrn_pyg.datasets import load_dataset
+    from kblrn_pyg.training import set_threads
+
     folder.settings = stored | {
         "dataset": options.dataset,
         "root": options.root or stored.get("root"),
@@ -107,12 +118,12 @@ def _with_absolute_paths(options: argparse.Namespace) -> argparse.Namespace:
         if path != "provided" and Path(path).exists():
             paths[name] = str(Path(path).resolve())
     dataset = known_name(options.dataset) or options.dataset
-    if dataset not in DATASETS and Path(dataset).is_dir():
+    if known_name(dataset) is None and Path(dataset).is_dir():
         dataset = str(Path(dataset).resolve())
     return argparse.Namespace(**vars(options) | paths | {"dataset": dataset})
 
 
-def _stored_settings(folder: Run, resume: bool) -> Settings:
+def _stored_settings(folder: Run, resume: bool) -> "Settings":
     """Returns the settings of a run that continues, or none for a new one."""
     if resume:
         if not folder.settings_path.exists():
@@ -126,7 +137,7 @@ def _stored_settings(folder: Run, resume: bool) -> Settings:
     return {}
 
 
-def _continued(stored: Settings, options: argparse.Namespace) -> dict[str, Any]:
+def _continued(stored: "Settings", options: argparse.Namespace) -> dict[str, Any]:
     """Returns the groups of a run that continues, perhaps to more epochs."""
     groups = {
         name: settings_from(stored.get(name, {}), cls) for name, cls in GROUPS.items()
@@ -155,7 +166,11 @@ def _warn_of_unused(groups: Mapping[str, Any]) -> None:
             warnings.warn(message, stacklevel=2)
 
 
-def _new_model(groups: Mapping[str, Any], train: HeteroData) -> KBLRN:
+def _new_model(groups: Mapping[str, Any], train: "HeteroData") -> "KBLRN":
+    from kblrn_pyg.nn import KBLRN
+    from kblrn_pyg.rules import find_rules
+    from kblrn_pyg.training import seed_all
+
     settings, rules = groups["model"], None
     if "r" in settings.experts:
         rules = find_rules(train, groups["rules"], shows_progress())
@@ -163,7 +178,9 @@ def _new_model(groups: Mapping[str, Any], train: HeteroData) -> KBLRN:
     return KBLRN.from_data(train, **asdict(settings), rules=rules)
 
 
-def _take_experts(model: KBLRN, other_run: str) -> None:
+def _take_experts(model: "KBLRN", other_run: str) -> None:
+    from kblrn_pyg.runs import load_model
+
     other = load_model(other_run)
     try:
         model.take_experts(other)
@@ -172,8 +189,12 @@ def _take_experts(model: KBLRN, other_run: str) -> None:
 
 
 def _train_and_test(
-    folder: Run, settings: FitSettings, splits: Splits, model: KBLRN
+    folder: Run, settings: FitSettings, splits: "Splits", model: "KBLRN"
 ) -> None:
+    from kblrn_pyg.evaluation import evaluate
+    from kblrn_pyg.runs import other_answers
+    from kblrn_pyg.training import fit
+
     progress = shows_progress()
     result = fit(
         model,

@@ -1,32 +1,39 @@
 """Readers, names, and the knowledge base as a HeteroData."""
 
-from kblrn_pyg.data.build import BuildReport, build_kb
-from kblrn_pyg.data.dates import decimal_year
-from kblrn_pyg.data.errors import DataError
-from kblrn_pyg.data.export import to_networkx
-from kblrn_pyg.data.holdout import hold_out
-from kblrn_pyg.data.kb import ask, flat_triples, make_kb
-from kblrn_pyg.data.known import KnownFacts
-from kblrn_pyg.data.names import Names, Vocabulary
-from kblrn_pyg.data.ntriples import read_ntriples
-from kblrn_pyg.data.numerical import (
-    NumericalFeatures,
-    differences,
-    numerical_features,
-)
-from kblrn_pyg.data.queries import Queries
-from kblrn_pyg.data.read import read_kb
-from kblrn_pyg.data.statistics import Statistics, kb_statistics
-from kblrn_pyg.data.store import load_kb, save_kb
-from kblrn_pyg.data.triples import NamedTriples, read_triples
-from kblrn_pyg.data.types import (
-    as_kb,
-    from_homogeneous,
-    split_types,
-    unify_types,
-)
-from kblrn_pyg.data.validate import find_problems, validate_kb
-from kblrn_pyg.data.values import NamedValues, read_values
+from typing import TYPE_CHECKING
+
+from kblrn_pyg.lazy import lazy_imports
+
+if TYPE_CHECKING:
+    from kblrn_pyg.data.build import BuildReport, build_kb
+    from kblrn_pyg.data.dates import decimal_year
+    from kblrn_pyg.data.errors import DataError
+    from kblrn_pyg.data.export import to_networkx
+    from kblrn_pyg.data.holdout import hold_out
+    from kblrn_pyg.data.kb import ask, flat_triples, make_kb
+    from kblrn_pyg.data.known import KnownFacts
+    from kblrn_pyg.data.names import Names, Vocabulary
+    from kblrn_pyg.data.ntriples import read_ntriples
+    from kblrn_pyg.data.numerical import (
+        NumericalFeatures,
+        differences,
+        numerical_features,
+    )
+    from kblrn_pyg.data.queries import Queries
+    from kblrn_pyg.data.read import read_kb
+    from kblrn_pyg.data.statistics import Statistics, kb_statistics
+    from kblrn_pyg.data.store import load_kb, save_kb
+    from kblrn_pyg.data.triples import NamedTriples, read_triples
+    from kblrn_pyg.data.types import (
+        as_kb,
+        from_homogeneous,
+        split_types,
+        unify_types,
+    )
+    from kblrn_pyg.data.validate import find_problems, validate_kb
+    from kblrn_pyg.data.values import NamedValues, read_values
+else:
+    __getattr__, __dir__ = lazy_imports(__name__)
 
 __all__ = [
     "BuildReport",

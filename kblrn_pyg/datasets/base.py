@@ -2,24 +2,14 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 from torch_geometric.data import HeteroData, InMemoryDataset
 
 from kblrn_pyg.data import DataError, flat_triples, load_kb, save_kb, validate_kb
 from kblrn_pyg.datasets.files import RawFile
+from kblrn_pyg.datasets.names import Counts
 
 Transform = Callable[[HeteroData], HeteroData]
-
-
-class Counts(NamedTuple):
-    """The numbers that a data set must have: triples by split."""
-
-    entities: int
-    relations: int
-    train: int
-    val: int
-    test: int
 
 
 def check_counts(kbs: dict[str, HeteroData], expected: Counts, name: str) -> None:

@@ -13,8 +13,9 @@ from kblrn_pyg.data import (
     read_triples,
     read_values,
 )
-from kblrn_pyg.datasets.base import Counts, KBDataset
+from kblrn_pyg.datasets.base import KBDataset
 from kblrn_pyg.datasets.files import RawFile, split_files
+from kblrn_pyg.datasets.names import COUNTS
 
 _VILLMOW = (
     "https://raw.githubusercontent.com/villmow/datasets_knowledge_embedding/master"
@@ -69,7 +70,7 @@ class FB15k(KBDataset):
             (default: :obj:`False`)
     """
 
-    counts = Counts(14951, 1345, 483142, 50000, 59071)
+    counts = COUNTS["FB15k"]
     files = (
         *split_files(
             "FB15k",
@@ -108,7 +109,7 @@ class FB15k237(FB15k):
             (default: :obj:`False`)
     """
 
-    counts = Counts(14541, 237, 272115, 17535, 20466)
+    counts = COUNTS["FB15k-237"]
     files = (
         *split_files(
             "FB15k-237",
@@ -164,7 +165,7 @@ class FB15kNum(FB15k):
             (default: :obj:`False`)
     """
 
-    counts = Counts(14951, 1345, 483142, 5156, 6012)
+    counts = COUNTS["FB15k-num"]
 
     def build(self, paths: dict[str, str]) -> dict[str, HeteroData]:
         return keep_numerical(super().build(paths))
@@ -190,7 +191,7 @@ class FB15k237Num(FB15k237):
             (default: :obj:`False`)
     """
 
-    counts = Counts(14541, 237, 272115, 1058, 1215)
+    counts = COUNTS["FB15k-237-num"]
 
     def build(self, paths: dict[str, str]) -> dict[str, HeteroData]:
         return keep_numerical(super().build(paths))

@@ -5,9 +5,10 @@ from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data import ask, flat_triples
 from kblrn_pyg.data.kale import infer, read_rule_lines
-from kblrn_pyg.datasets.base import Counts, KBDataset
+from kblrn_pyg.datasets.base import KBDataset
 from kblrn_pyg.datasets.files import RawFile, split_files
 from kblrn_pyg.datasets.freebase import LABELS, build_splits
+from kblrn_pyg.datasets.names import COUNTS
 
 _KALE = "https://raw.githubusercontent.com/iieir-km/KALE/master/datasets"
 
@@ -57,7 +58,7 @@ class WN18(_WithRules):
             (default: :obj:`False`)
     """
 
-    counts = Counts(40943, 18, 141442, 5000, 5000)
+    counts = COUNTS["WN18"]
     files = (
         *split_files(
             "WN18",
@@ -99,7 +100,7 @@ class FB122(_WithRules):
             (default: :obj:`False`)
     """
 
-    counts = Counts(9738, 122, 91638, 9595, 11243)
+    counts = COUNTS["FB122"]
     files = (
         *split_files(
             "FB122",

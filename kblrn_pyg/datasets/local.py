@@ -13,8 +13,7 @@ from kblrn_pyg.data.build import BuildReport
 from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.data.whole import write_text
 from kblrn_pyg.datasets.base import Transform
-
-_SPLITS = ("train", "val", "test")
+from kblrn_pyg.datasets.names import split_path
 
 
 class LocalKB(InMemoryDataset):
@@ -44,13 +43,6 @@ class LocalKB(InMemoryDataset):
 
     def __repr__(self) -> str:
         return f"{self.__class__.__name__}({self.root!r}, {self.split!r})"
-
-
-def split_path(root: PathLike, split: str) -> Path:
-    """Returns the file of a split."""
-    if split not in _SPLITS:
-        raise ValueError(f"'split' must be one of {_SPLITS} (got {split!r})")
-    return Path(root) / "processed" / f"{split}.kb"
 
 
 def write_local_kb(

@@ -3,12 +3,13 @@
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-import networkx as nx
 import torch
 from torch import Tensor
 from torch_geometric.explain import Explanation
 
 if TYPE_CHECKING:
+    import networkx as nx
+
     from kblrn_pyg.explain.reasons import Named, NamedFact, Reason, Reasons
 
 
@@ -34,6 +35,8 @@ def to_pyg(reasons: "Reasons") -> Explanation:
 
 def to_networkx(reasons: "Reasons") -> "nx.MultiDiGraph[str]":
     """Returns the graph for networkx; see :meth:`Reasons.to_networkx`."""
+    import networkx as nx
+
     graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
     strength = _node_strengths(reasons)
     # A user's graph may have no identifiers, and repeat names.

@@ -1,21 +1,27 @@
 """The experts and the model."""
 
-from kblrn_pyg.nn.build import INSTANCES
-from kblrn_pyg.nn.expert import Expert
-from kblrn_pyg.nn.kblrn import KBLRN
-from kblrn_pyg.nn.latent import LatentExpert
-from kblrn_pyg.nn.numerical import NumericalExpert
-from kblrn_pyg.nn.part import Part, Ref
-from kblrn_pyg.nn.relational import RelationalExpert
-from kblrn_pyg.nn.scorers import (
-    RESCAL,
-    SCORERS,
-    DistMultScorer,
-    FreeTransE,
-    ReciprocalScorer,
-    Scorer,
-)
-from kblrn_pyg.nn.settings import ModelSettings
+from typing import TYPE_CHECKING
+
+from kblrn_pyg.lazy import lazy_imports
+
+if TYPE_CHECKING:
+    from kblrn_pyg.nn.expert import Expert
+    from kblrn_pyg.nn.kblrn import KBLRN
+    from kblrn_pyg.nn.latent import LatentExpert
+    from kblrn_pyg.nn.numerical import NumericalExpert
+    from kblrn_pyg.nn.part import Part, Ref
+    from kblrn_pyg.nn.relational import RelationalExpert
+    from kblrn_pyg.nn.scorers import (
+        RESCAL,
+        SCORERS,
+        DistMultScorer,
+        FreeTransE,
+        ReciprocalScorer,
+        Scorer,
+    )
+    from kblrn_pyg.nn.settings import INSTANCES, ModelSettings
+else:
+    __getattr__, __dir__ = lazy_imports(__name__)
 
 __all__ = [
     "INSTANCES",

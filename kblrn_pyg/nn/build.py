@@ -14,7 +14,7 @@ from kblrn_pyg.nn.latent import AnyScorer, LatentExpert, as_list
 from kblrn_pyg.nn.numerical import NumericalExpert
 from kblrn_pyg.nn.relational import RelationalExpert
 from kblrn_pyg.nn.scorers import scorer_name
-from kblrn_pyg.nn.settings import ModelSettings
+from kblrn_pyg.nn.settings import INSTANCES, ModelSettings, are_letters
 from kblrn_pyg.rules import RuleSet, mine_rules
 from kblrn_pyg.settings import changed
 
@@ -24,9 +24,6 @@ LETTERS = {
     RelationalExpert.name: "r",
     NumericalExpert.name: "n",
 }
-
-# The instances of the paper.
-INSTANCES = ("l", "r", "n", "lr", "ln", "rn", "lrn")
 
 
 def instance_of(names: Iterable[str]) -> str:
@@ -90,10 +87,8 @@ def _letters(experts: str | Sequence[str | Expert]) -> tuple[str, list[Expert]]:
     given = [experts] if isinstance(experts, str | Expert) else list(experts)
     letters = "".join(one for one in given if isinstance(one, str))
     own = [one for one in given if isinstance(one, Expert)]
-    known = set(LETTERS.values())
-    is_wrong = not set(letters) <= known or len(set(letters)) < len(letters)
-    is_wrong |= any(not isinstance(one, str | Expert) for one in given)
-    if is_wrong or not (letters or own):
+    is_wrong = any(not isinstance(one, str | Expert) for one in given)
+    if is_wrong or not are_letters(letters) or not (letters or own):
         raise ValueError(
             f"'experts' must be one of {', '.join(INSTANCES)}, or a sequence of "
             f"letters and experts (got {experts!r})"

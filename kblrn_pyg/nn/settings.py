@@ -5,6 +5,12 @@ from dataclasses import dataclass
 
 from kblrn_pyg.settings import setting
 
+# The instances of the paper.
+INSTANCES = ("l", "r", "n", "lr", "ln", "rn", "lrn")
+
+# The latent scorers that have a name.
+SCORER_NAMES = ("distmult", "complex", "transe", "unit-transe", "rotate", "rescal")
+
 
 @dataclass(frozen=True)
 class ModelSettings:
@@ -15,7 +21,10 @@ class ModelSettings:
     )
     hidden_channels: int = setting(100, "the embedding size", expert="l")
     scorer: list[str] = setting(
-        ["distmult"], "the latent scorer, or several that add up", expert="l"
+        ["distmult"],
+        "the latent scorer, or several that add up",
+        expert="l",
+        choices=SCORER_NAMES,
     )
     reciprocal: bool = setting(
         False, "ask (?, r, t) as (t, r⁻¹, ?), with embeddings of r⁻¹", expert="l"
@@ -81,3 +90,12 @@ class ModelSettings:
             raise ValueError(
                 f"'numerical' must be rbf or sign (got {self.numerical!r})"
             )
+
+
+def are_letters(text: str) -> bool:
+    r"""Tells whether a text has letters of experts only, none of them twice.
+
+    Args:
+        text (str): The text, which may be empty.
+    """
+    return set(text) <= set(INSTANCES[-1]) and len(set(text)) == len(text)

@@ -1,16 +1,25 @@
 """Path bodies that predict relations: mining them, files, and where they hold."""
 
-from kblrn_pyg.rules.features import PairFeatures, PathFeatures, QueryFeatures
-from kblrn_pyg.rules.files import read_rules, write_rules
-from kblrn_pyg.rules.find import RuleSettings, find_rules, provided_rules
-from kblrn_pyg.rules.mine import PAPER, MineRules, mine_rules
-from kblrn_pyg.rules.ruleset import RuleSet
-from kblrn_pyg.rules.semantics import Semantics
-from kblrn_pyg.rules.text import body_text, rule_text
+from typing import TYPE_CHECKING
+
+from kblrn_pyg.lazy import lazy_imports
+
+if TYPE_CHECKING:
+    from kblrn_pyg.rules.features import PairFeatures, PathFeatures, QueryFeatures
+    from kblrn_pyg.rules.files import read_rules, write_rules
+    from kblrn_pyg.rules.find import find_rules, provided_rules
+    from kblrn_pyg.rules.mine import MineRules, mine_rules
+    from kblrn_pyg.rules.ruleset import RuleSet
+    from kblrn_pyg.rules.semantics import Semantics
+    from kblrn_pyg.rules.settings import PAPER, MineSettings, RuleSettings
+    from kblrn_pyg.rules.text import body_text, rule_text
+else:
+    __getattr__, __dir__ = lazy_imports(__name__)
 
 __all__ = [
     "PAPER",
     "MineRules",
+    "MineSettings",
     "PairFeatures",
     "PathFeatures",
     "QueryFeatures",

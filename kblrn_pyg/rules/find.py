@@ -1,41 +1,14 @@
 """The rules that a model is to use: mined, read, or provided with the data."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg.data import DataError, as_kb
 from kblrn_pyg.rules.files import read_rules
-from kblrn_pyg.rules.mine import PAPER, mine_rules
+from kblrn_pyg.rules.mine import mine_rules
 from kblrn_pyg.rules.ruleset import RuleSet, relation_names
-from kblrn_pyg.settings import changed, setting
-
-
-@dataclass(frozen=True)
-class RuleSettings:
-    """The settings of :meth:`find_rules`; by default, rules are mined."""
-
-    rules: str | None = setting(
-        None, "a rule file, or 'provided' for those of the data set", expert="r"
-    )
-    preset: str | None = setting(
-        None, "the rules that the paper used", expert="r", choices=("paper",)
-    )
-    min_head_coverage: float = setting(
-        0.01, "the least head coverage of mined rules", expert="r"
-    )
-
-    def __post_init__(self) -> None:
-        if self.preset not in (None, "paper"):
-            raise ValueError(f"'preset' must be paper (got {self.preset!r})")
-        if self.rules is None:
-            return
-        for name, value in changed(self).items():
-            if name != "rules":
-                raise ValueError(
-                    f"'{name}' must not be given together with 'rules' (got {value!r})"
-                )
+from kblrn_pyg.rules.settings import PAPER, RuleSettings
 
 
 def find_rules(

@@ -22,17 +22,10 @@ from kblrn_pyg.kernels.threads import run_all
 from kblrn_pyg.rules.measure import measure_bodies
 from kblrn_pyg.rules.ruleset import UNKNOWN, Ids, RuleSet, join, relation_names
 from kblrn_pyg.rules.semantics import Semantics
+from kblrn_pyg.rules.settings import MineSettings
 
 # Bodies are counted in a table of pairs of codes, which has at most this size.
 _MAX_TABLE = 1 << 24
-
-# What the paper used: AMIE+ with its defaults and a minimal support of 1.
-PAPER = {
-    "min_head_coverage": 0.01,
-    "min_pca_confidence": 0.1,
-    "parallel": True,
-    "skyline": True,
-}
 
 
 def mine_rules(
@@ -112,17 +105,11 @@ def mine_rules(
         progress (bool, optional): Whether to show a progress bar.
             (default: :obj:`False`)
     """
-    if max_hops not in (1, 2):
-        raise ValueError(f"'max_hops' must be 1 or 2 (got {max_hops})")
+    MineSettings(  # which refuses wrong ones
+        max_hops, min_head_coverage, min_support, min_confidence, min_pca_confidence
+    )
     if not confidences and (min_confidence or min_pca_confidence or skyline):
         raise ValueError("'confidences' must be True to compare confidences")
-    for name, least in (
-        ("min_head_coverage", min_head_coverage),
-        ("min_confidence", min_confidence),
-        ("min_pca_confidence", min_pca_confidence),
-    ):
-        if not 0 <= least <= 1:
-            raise ValueError(f"'{name}' must lie in 0 to 1 (got {least})")
     data = as_kb(data)
     relations = relation_names(data)
     head, rel, tail = (index.numpy() for index in flat_triples(data))

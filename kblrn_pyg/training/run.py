@@ -6,12 +6,14 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kblrn_pyg.data.errors import DataError
 from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.data.whole import write_text
-from kblrn_pyg.training.checkpoint import Weights, load_checkpoint
+
+if TYPE_CHECKING:
+    from kblrn_pyg.training.checkpoint import Weights
 
 logger = logging.getLogger(__name__)
 
@@ -84,6 +86,13 @@ class Run:
             raise DataError("must hold a JSON object", self.settings_path)
         return settings
 
+    def require_model(self) -> None:
+        """Refuses a path that is neither a folder with a model nor a model file."""
+        if not self.path.exists():
+            raise DataError("no such file or folder, expected a run", self.path)
+        if self.path.is_dir() and not self.model_path.exists():
+            raise DataError(f"has no {self.model_path.name}, expected a run", self.path)
+
     @contextmanager
     def started(self, lines: Iterable[Mapping[str, Any]] = ()) -> Iterator[None]:
         r"""Makes the log hold these lines and no others.
@@ -131,7 +140,7 @@ class Run:
 
     def best_weights(
         self, fingerprint: str | None = None, validation_set: str | None = None
-    ) -> Weights:
+    ) -> "Weights":
         r"""Loads the weights of the best validation, or else the last ones.
 
         Args:
@@ -140,6 +149,8 @@ class Run:
             validation_set (str, optional): The validation set.
                 (default: :obj:`None`, the first one)
         """
+        from kblrn_pyg.training.checkpoint import load_checkpoint
+
         checkpoint = load_checkpoint(self.checkpoint_path, fingerprint)
         return checkpoint.best_or_last(validation_set)
 

@@ -5,7 +5,8 @@ from pathlib import Path
 from torch_geometric.data import InMemoryDataset
 
 from kblrn_pyg.data import read_kb
-from kblrn_pyg.datasets.base import Counts, Transform, check_counts
+from kblrn_pyg.datasets.base import Transform, check_counts
+from kblrn_pyg.datasets.names import COUNTS
 
 _HERE = Path(__file__).parent
 
@@ -37,7 +38,7 @@ class Families(InMemoryDataset):
     """
 
     splits = ("train", "val", "test")
-    counts = Counts(2232, 12, 15092, 1659, 1659)
+    counts = COUNTS["Families"]
 
     def __init__(
         self,

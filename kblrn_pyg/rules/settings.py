@@ -1,0 +1,77 @@
+"""What can be set of rules, declared once."""
+
+from dataclasses import dataclass
+
+from kblrn_pyg.settings import changed, setting
+
+# What the paper used: AMIE+ with its defaults and a minimal support of 1.
+PAPER = {
+    "min_head_coverage": 0.01,
+    "min_pca_confidence": 0.1,
+    "parallel": True,
+    "skyline": True,
+}
+
+
+@dataclass(frozen=True)
+class MineSettings:
+    """The settings of :meth:`mine_rules` that a command line has."""
+
+    max_hops: int = setting(2, "the largest number of steps of a path")
+    min_head_coverage: float = setting(
+        0.01, "the least fraction of a relation's facts that a rule covers"
+    )
+    min_support: int = setting(1, "the least number of facts that a rule covers")
+    min_confidence: float = setting(
+        0.0, "the least fraction of a body's pairs that are facts"
+    )
+    min_pca_confidence: float = setting(
+        0.0, "the same, of the pairs whose head has known tails"
+    )
+    max_rules_per_relation: int | None = setting(
+        None, "keep at most this many, those with the largest support", none="all"
+    )
+    parallel: bool = setting(False, "mine bodies a(h, t) ∧ b(h, t), too")
+
+    def __post_init__(self) -> None:
+        if self.max_hops not in (1, 2):
+            raise ValueError(f"'max_hops' must be 1 or 2 (got {self.max_hops})")
+        check_fractions(
+            min_head_coverage=self.min_head_coverage,
+            min_confidence=self.min_confidence,
+            min_pca_confidence=self.min_pca_confidence,
+        )
+
+
+@dataclass(frozen=True)
+class RuleSettings:
+    """The settings of :meth:`find_rules`; by default, rules are mined."""
+
+    rules: str | None = setting(
+        None, "a rule file, or 'provided' for those of the data set", expert="r"
+    )
+    preset: str | None = setting(
+        None, "the rules that the paper used", expert="r", choices=("paper",)
+    )
+    min_head_coverage: float = setting(
+        0.01, "the least head coverage of mined rules", expert="r"
+    )
+
+    def __post_init__(self) -> None:
+        if self.preset not in (None, "paper"):
+            raise ValueError(f"'preset' must be paper (got {self.preset!r})")
+        check_fractions(min_head_coverage=self.min_head_coverage)
+        if self.rules is None:
+            return
+        for name, value in changed(self).items():
+            if name != "rules":
+                raise ValueError(
+                    f"'{name}' must not be given together with 'rules' (got {value!r})"
+                )
+
+
+def check_fractions(**values: float) -> None:
+    """Refuses what does not lie in 0 to 1, by name."""
+    for name, value in values.items():
+        if not 0 <= value <= 1:
+            raise ValueError(f"'{name}' must lie in 0 to 1 (got {value})")
