@@ -6,6 +6,8 @@
    PyG's own FB15k_237.process on the same files.
 2. N-Triples import, beside pyoxigraph's bare parser on the same file, which is
    FB15k-237 with its numbers, written as N-Triples.
+3. Large files of triples that are made up, read with and without pyarrow; this
+   part needs no data: --part large.
 """
 
 import argparse
@@ -18,14 +20,18 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
+import numpy as np
 import pyoxigraph
 from torch_geometric.datasets import FB15k_237
 
-from kblrn_pyg.data import read_kb, read_ntriples, save_kb
+from kblrn_pyg.data import read_kb, read_ntriples, read_triples, save_kb
 from kblrn_pyg.datasets import FB15k237
 
 warnings.filterwarnings("ignore", category=DeprecationWarning)
+
+PARTS = ["pyg", "ntriples", "large"]
 
 
 def seconds(run: Callable[[], object]) -> float:
@@ -103,19 +109,63 @@ def compare_with_pyoxigraph(source: Path, work: Path, repeats: int) -> None:
     report("read_ntriples", ours, ratios)
 
 
+def write_large(path: Path, num_rows: int, num_entities: int) -> None:
+    """Writes triples with skewed degrees, and identifiers as those of Freebase."""
+    rng = np.random.default_rng(0)
+    mark = "," if path.suffix == ".csv" else "\t"
+    relations = [f"/domain{i % 40}/type{i % 90}/property{i}" for i in range(800)]
+    with open(path, "w", encoding="utf-8") as file:
+        for start in range(0, num_rows, 1 << 18):
+            size = min(1 << 18, num_rows - start)
+            ends = (rng.random((size, 2)) ** 2 * num_entities).astype(np.int64)
+            rels = (rng.random(size) ** 3 * len(relations)).astype(np.int64)
+            file.writelines(
+                f"/m/{h:07x}{mark}{relations[r]}{mark}/m/{t:07x}\n"
+                for (h, t), r in zip(ends.tolist(), rels.tolist())
+            )
+
+
+def compare_readers(work: Path, repeats: int, num_rows: int) -> None:
+    for num_entities in (15_000, 150_000, 4_600_000):
+        for kind in ("tsv", "csv"):
+            path = work / f"large.{kind}"
+            write_large(path, num_rows, num_entities)
+            compare_readers_of(path, repeats, f"{kind}, {num_entities:,} entities")
+
+
+def compare_readers_of(path: Path, repeats: int, what: str) -> None:
+    def row_by_row() -> None:
+        with patch.dict(sys.modules, {"pyarrow": None}):  # as if not installed
+            read_triples(path)
+
+    size = path.stat().st_size / 1e6
+    slow, fast = medians(repeats, row_by_row, lambda: read_triples(path))
+    report(f"{what}, row by row", slow, f"{size / slow:.0f} MB/s of {size:.0f} MB")
+    remark = f"{size / fast:.0f} MB/s, {slow / fast:.1f} x faster"
+    report("  the same with pyarrow", fast, remark)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--rows", type=int, default=2_000_000, help="of a large file")
+    parser.add_argument(
+        "--part", choices=PARTS, nargs="+", default=PARTS, help="(default: all)"
+    )
     options = parser.parse_args()
-    if "KBLRN_DATA" not in os.environ:
+    if options.part != ["large"] and "KBLRN_DATA" not in os.environ:
         print(
             "loading: set KBLRN_DATA to the directory of the raw data", file=sys.stderr
         )
         return 2
-    source = Path(os.environ["KBLRN_DATA"])
+    source = Path(os.environ.get("KBLRN_DATA", ""))
     with tempfile.TemporaryDirectory() as work:
-        compare_with_pyg(source, Path(work), options.repeats)
-        compare_with_pyoxigraph(source, Path(work), options.repeats)
+        if "pyg" in options.part:
+            compare_with_pyg(source, Path(work), options.repeats)
+        if "ntriples" in options.part:
+            compare_with_pyoxigraph(source, Path(work), options.repeats)
+        if "large" in options.part:
+            compare_readers(Path(work), options.repeats, options.rows)
     return 0
 
 

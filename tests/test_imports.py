@@ -43,6 +43,7 @@ OUTSIDE_OF_KERNELS = {"numpy", "numba"}
 ONLY_IN = {
     "matplotlib": {"plotting", "report"},
     "pandas": set(),
+    "pyarrow": {"data"},
     "pyoxigraph": {"data"},
 }
 

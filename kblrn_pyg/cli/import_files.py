@@ -9,7 +9,7 @@ from kblrn_pyg.table import format_table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    triples = "head, relation, tail; .tsv, .txt, .csv or .nt, .gz or not"
+    triples = "head, relation, tail; .tsv, .txt, .csv or .nt, .gz or not, or .parquet"
     parser.add_argument("--train", required=True, help=f"training triples: {triples}")
     parser.add_argument("--valid", help="validation triples")
     parser.add_argument("--test", help="test triples")

@@ -46,8 +46,9 @@ def read_kb(
 
     Args:
         train: The training triples: a :obj:`.tsv`, :obj:`.csv` or :obj:`.nt`
-            file (:obj:`.gz` or not), a :class:`pandas.DataFrame`, or an
-            iterable of tuples. Numbers in an :obj:`.nt` file are kept, too.
+            file (:obj:`.gz` or not), a :obj:`.parquet` file, a
+            :class:`pandas.DataFrame`, or an iterable of tuples. Numbers in an
+            :obj:`.nt` file are kept, too.
         valid (optional): The validation triples. (default: :obj:`None`)
         test (optional): The test triples. (default: :obj:`None`)
         numerical (optional): The :obj:`entity, attribute, value` rows.

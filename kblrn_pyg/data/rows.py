@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, NoReturn, cast
+from typing import Any, BinaryIO, NamedTuple, NoReturn, cast
 
+from numpy.typing import NDArray
 from tqdm import tqdm
 
 from kblrn_pyg.data.errors import DataError
@@ -21,6 +22,8 @@ PathLike = str | os.PathLike[str]
 
 # Large enough to amortise Python's overhead, small enough to stay in memory.
 BLOCK_BYTES = 1 << 22
+
+BOM = b"\xef\xbb\xbf"
 
 TRIPLES = ("head", "relation", "tail")
 VALUES = ("entity", "attribute", "value")
@@ -117,22 +120,22 @@ def read_rows(
     """
     wanted.check()
     path = Path(path)
-    parse = _csv_blocks if ending(path) == ".csv" else _tsv_blocks
     order: Sequence[int] = range(len(wanted.names))
     suspect: list[str] = []  # the first row, while it may be a header
     num_rows = 0
     with open_source(path, progress) as (file, tick):
-        for i, block in enumerate(parse(path, file, wanted)):
+        for i, block in enumerate(_blocks(path, file, wanted)):
             if i == 0:
                 first, line = [column[0] for column in block.columns], block.lines[0]
-                found = _header_order(first, wanted, (path, line))
+                found = header_order(first, wanted, (path, line))
                 if found is not None:
                     block, order = block.without_first(), found
-                elif wanted.header is None and wanted.names == TRIPLES:
+                elif _tells_headers(wanted):
                     suspect = first
             block = RowBlock([block.columns[place] for place in order], block.lines)
             _refuse_empty(path, block, wanted)
-            if suspect and _occurs(suspect, block if i else block.without_first()):
+            others = block if i or not suspect else block.without_first()
+            if suspect and _occurs(suspect, others.columns):
                 suspect = []
             num_rows += len(block.lines)
             tick()
@@ -140,11 +143,33 @@ def read_rows(
                 yield block
     if num_rows == 0:
         raise DataError(f"the file is empty, expected {wanted}", path, 1)
-    is_other = any(name in wanted.other_names for name in suspect)
-    if suspect and num_rows >= _MIN_ROWS and not is_other:
+    if suspect and num_rows >= _MIN_ROWS and not _are_other(suspect, wanted):
         row = ", ".join(suspect)
         message = f"the names {row} do not occur again, are they a header? {_WAYS_OUT}"
         raise DataError(message, path, line)
+
+
+def first_row(path: Path, line: bytes, wanted: Columns) -> list[str]:
+    """Splits the first line of a file into its fields."""
+    for block in _blocks(path, io.BytesIO(line), wanted):
+        return [column[0] for column in block.columns]
+    raise DataError(f"the first line is blank, expected {wanted}", path, 1)
+
+
+def may_be_header(
+    first: list[str], columns: Sequence[NDArray[Any]], wanted: Columns
+) -> bool:
+    r"""Tells whether a first row that is not a known header may be an unknown one.
+
+    Args:
+        first (list): The first row.
+        columns (sequence): The ids of the names of all rows, by columns.
+        wanted (Columns): The columns to read.
+    """
+    if not _tells_headers(wanted) or len(columns[0]) < _MIN_ROWS:
+        return False
+    ids, others = [ids[0] for ids in columns], [ids[1:] for ids in columns]
+    return not _occurs(ids, others) and not _are_other(first, wanted)
 
 
 @contextmanager
@@ -177,6 +202,11 @@ def open_source(
         raise DataError(f"broken gzip data: {error}", path, 1) from None
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", path) from None
+
+
+def _blocks(path: Path, file: BinaryIO, wanted: Columns) -> Iterator[RowBlock]:
+    parse = _csv_blocks if ending(path) == ".csv" else _tsv_blocks
+    return parse(path, file, wanted)
 
 
 def _tsv_blocks(path: Path, file: BinaryIO, wanted: Columns) -> Iterator[RowBlock]:
@@ -229,7 +259,7 @@ def _texts(path: Path, file: BinaryIO) -> Iterator[tuple[int, str]]:
     first = 1
     while lines := file.readlines(BLOCK_BYTES):
         if first == 1:
-            lines[0] = lines[0].removeprefix(b"\xef\xbb\xbf")
+            lines[0] = lines[0].removeprefix(BOM)
         content = b"".join(lines)
         try:
             text = content.decode()
@@ -247,7 +277,7 @@ def _block(fields: list[str], lines: Sequence[int], width: int) -> RowBlock:
     return RowBlock([fields[column::width] for column in range(width)], lines)
 
 
-def _header_order(
+def header_order(
     first: list[str], wanted: Columns, place: tuple[Path, int]
 ) -> Sequence[int] | None:
     """Returns where the wanted columns are if the first row is a header."""
@@ -266,10 +296,19 @@ def _header_order(
     return (found or range(len(wanted.names))) if is_header else None
 
 
-def _occurs(triple: list[str], rows: RowBlock) -> bool:
+def _tells_headers(wanted: Columns) -> bool:
+    """Tells whether a first row that may be an unknown header is refused."""
+    return wanted.header is None and wanted.names == TRIPLES
+
+
+def _are_other(first: list[str], wanted: Columns) -> bool:
+    return any(name in wanted.other_names for name in first)
+
+
+def _occurs(triple: Sequence[Any], columns: Sequence[Any]) -> bool:
     """Tells whether some rows have the head, the relation or the tail of another."""
     head, relation, tail = triple
-    heads, relations, tails = rows.columns
+    heads, relations, tails = columns
     return relation in relations or any(
         name in column for name in (head, tail) for column in (heads, tails)
     )

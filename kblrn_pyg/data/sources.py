@@ -3,10 +3,14 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
+from kblrn_pyg.data.delimited import read_large
+from kblrn_pyg.data.encode import Encoded
 from kblrn_pyg.data.errors import DataError
-from kblrn_pyg.data.rows import Columns, PathLike, RowBlock, read_rows
+from kblrn_pyg.data.parquet import read_parquet
+from kblrn_pyg.data.rows import Columns, PathLike, RowBlock, ending, read_rows
 
 Source = PathLike | Iterable[Any]  # a pandas DataFrame counts as an iterable
 
@@ -31,6 +35,19 @@ def source_rows(
         start += len(block)
     if start == 1:
         raise DataError(f"there are no rows, expected {', '.join(wanted.names)}")
+
+
+def source_columns(
+    source: Source, wanted: Columns, progress: bool = False
+) -> Encoded | None:
+    r"""Reads a source whole, by pyarrow, if it is a Parquet or another large file.
+
+    Otherwise :meth:`source_rows` reads it.
+    """
+    if not isinstance(source, (str, os.PathLike)):
+        return None
+    read = read_parquet if ending(source) == ".parquet" else read_large
+    return read(Path(source), wanted, progress)
 
 
 def place(source: Source, line: int) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from kblrn_pyg.data.errors import DataError
 from kblrn_pyg.data.rows import VALUES, Columns, is_number
-from kblrn_pyg.data.sources import Source, place, source_rows
+from kblrn_pyg.data.sources import Source, place, source_columns, source_rows
 from kblrn_pyg.data.triples import Ids, Index
 
 
@@ -51,7 +51,8 @@ def read_values(
 
     Args:
         source: A :obj:`.tsv`, :obj:`.txt` or :obj:`.csv` file (:obj:`.gz` or
-            not), a :class:`pandas.DataFrame`, or an iterable of tuples.
+            not), a :obj:`.parquet` file, a :class:`pandas.DataFrame`, or an
+            iterable of tuples.
         strict (bool, optional): If set to :obj:`True`, two values for one
             (entity, attribute) are refused. (default: :obj:`False`)
         header (bool, optional): Whether a file's first row is a header. If
@@ -69,9 +70,24 @@ def read_values(
         >>> read_values([("Ada", "born", 1950), ("Ada", "born", 1952)]).value
         array([1951.])
     """
+    wanted = Columns(VALUES, header, columns)
+    encoded = source_columns(source, wanted, progress)
+    if encoded is None:
+        named, lines = _from_rows(source, wanted, progress)
+    else:
+        named = NamedValues(encoded.entities, encoded.kinds, *encoded.columns)
+        lines = encoded.first_line + np.arange(len(named))
+    if strict:
+        refuse_repeated(named, source, lines)
+    return average_repeated(named) if average else named
+
+
+def _from_rows(
+    source: Source, wanted: Columns, progress: bool
+) -> tuple[NamedValues, Ids]:
+    """Returns the values and the line of each."""
     entity_id, attribute_id = Index(), Index()
     entities, attributes, values, lines = [], [], [], []
-    wanted = Columns(VALUES, header, columns)
     for block in source_rows(source, wanted, progress):
         entity, attribute, texts = block.columns
         entities.append(entity_id.ids(entity))
@@ -89,9 +105,7 @@ def read_values(
         np.concatenate(attributes),
         np.concatenate(values),
     )
-    if strict:
-        refuse_repeated(named, source, np.concatenate(lines))
-    return average_repeated(named) if average else named
+    return named, np.concatenate(lines)
 
 
 def join_values(tables: Sequence[NamedValues]) -> NamedValues:

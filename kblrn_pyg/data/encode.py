@@ -1,0 +1,65 @@
+"""Names of whole columns as ids, without a Python object for each row."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kblrn_pyg.data.rows import TRIPLES, Columns
+
+
+class Encoded(NamedTuple):
+    r"""The three columns of a file, and the names behind their ids.
+
+    Args:
+        entities (list): The name of each entity id.
+        kinds (list): The name of each relation or attribute id.
+        columns (list): The ids of each column; numerical values as they are.
+        first_line (int): The line of the first row.
+    """
+
+    entities: list[str]
+    kinds: list[str]
+    columns: list[NDArray[Any]]
+    first_line: int = 1
+
+
+def encode(columns: Sequence[Any], wanted: Columns, first_line: int = 1) -> Encoded:
+    r"""Numbers names in their order of appearance, row by row.
+
+    Args:
+        columns (sequence): Three :class:`pyarrow.ChunkedArray`, of dictionaries,
+            or of numbers for the values.
+        wanted (Columns): What the columns are.
+        first_line (int, optional): The line of the first row.
+            (default: :obj:`1`)
+    """
+    first, second, third = columns
+    kinds, (kind,) = _number(second)
+    if wanted.names == TRIPLES:
+        entities, (head, tail) = _number(first, third)
+        return Encoded(entities, kinds, [head, kind, tail], first_line)
+    entities, (entity,) = _number(first)
+    return Encoded(entities, kinds, [entity, kind, third.to_numpy()], first_line)
+
+
+def _number(*columns: Any) -> tuple[list[str], NDArray[np.int64]]:
+    """Returns names, and the ids of each column, which share the names."""
+    import pyarrow
+
+    chunks = [chunk for column in columns for chunk in column.chunks]
+    # Each chunk comes with names of its own.
+    chunks = pyarrow.chunked_array(chunks).unify_dictionaries().chunks
+    codes = np.concatenate([chunk.indices.to_numpy() for chunk in chunks])
+    codes = codes.reshape(len(columns), -1)
+    names = chunks[0].dictionary
+    # Row by row from the last to the first, and a tail before its head: of several
+    # assignments to one place the last stays, which is where a name appears first.
+    appears = np.full(len(names), codes.size)
+    appears[codes.T.ravel()[::-1]] = np.arange(codes.size)[::-1]
+    order = np.argsort(appears)[: np.count_nonzero(appears < codes.size)]
+    new_id = np.empty(len(names), np.int64)
+    new_id[order] = np.arange(len(order))
+    found = names.take(pyarrow.array(order)).to_numpy(zero_copy_only=False)
+    return found.tolist(), new_id[codes]
