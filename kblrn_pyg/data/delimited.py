@@ -1,6 +1,7 @@
 """Large delimited files, read by pyarrow where that makes no difference but time."""
 
 import csv
+import logging
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,8 @@ from kblrn_pyg.data.rows import (
     may_be_header,
     open_source,
 )
+
+logger = logging.getLogger(__name__)
 
 # Importing pyarrow takes as long as it saves in a smaller file.
 LARGE_BYTES = 1 << 23
@@ -64,7 +67,9 @@ def read_large(path: Path, wanted: Columns, progress: bool = False) -> Encoded |
         names = map(str, reader.order)
         encoded = encode([table[name] for name in names], wanted, reader.first_line)
         reader.check(encoded)
-    except (ValueError, pyarrow.ArrowException):  # DataError is a ValueError
+    except (ValueError, pyarrow.ArrowException) as error:
+        # Errors of the data are ValueErrors, too; they are found once more.
+        logger.info("%s is read row by row: %s", path, error)
         return None
     return encoded
 
@@ -101,14 +106,15 @@ class _Reader:
 
     def read(self, content: bytes) -> list[Any]:
         """Returns the rows of a block, which has no table if it has no rows."""
-        from pyarrow import BufferReader, csv
+        from pyarrow import BufferReader
+        from pyarrow.csv import read_csv
 
         if not self.first:
             content = self._begin(content)
         if not content:
             return []
         num_lines = self._check_content(content)
-        table = csv.read_csv(BufferReader(content), *self._options())
+        table = read_csv(BufferReader(content), *self._options())
         # Not so if there are blank lines, or quoted fields that span lines.
         if table.num_rows != num_lines:
             raise _UnusualError("lines that are not rows")
@@ -117,8 +123,8 @@ class _Reader:
     def check(self, encoded: Encoded) -> None:
         """Refuses names that are not as they are written, and unknown headers."""
         for names in (encoded.entities, encoded.kinds):
-            if not all(names) or not self._are_plain(names):
-                raise _UnusualError("spaces or quotes")
+            if not self._are_plain(names):
+                raise _UnusualError("names with spaces or quotes, or without letters")
         values = encoded.columns[-1]
         if self.wanted.names == VALUES and not np.isfinite(values).all():
             raise _UnusualError("values that are not finite")
@@ -174,7 +180,7 @@ class _Reader:
 
     def _are_plain(self, names: list[str]) -> bool:
         stripped = list(map(str.strip, names))
-        if not self.is_csv:
+        if not self.is_csv or not all(stripped):
             return all(stripped)
         text = "\n".join(["", *names])
         return stripped == names and '"' not in text and "\n," not in text

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from kblrn_pyg.data.encode import Encoded, encode
 from kblrn_pyg.data.errors import DataError
-from kblrn_pyg.data.rows import TRIPLES, VALUES, Columns, open_source
+from kblrn_pyg.data.rows import VALUES, Columns, open_source
 
 
 def read_parquet(path: Path, wanted: Columns, progress: bool = False) -> Encoded:
@@ -35,7 +35,7 @@ def read_parquet(path: Path, wanted: Columns, progress: bool = False) -> Encoded
             columns = _columns(file, wanted, path)
             tick()
             encoded = encode(columns, wanted)
-        except pyarrow.ArrowException as error:
+        except (pyarrow.ArrowException, OSError, KeyError) as error:
             reason = str(error).partition("\n")[0]
             raise DataError(f"broken Parquet: {reason}", path, 1) from None
     _refuse_unusable(encoded, wanted, path)
@@ -78,20 +78,18 @@ def _convert(column: Any, name: str, path: Path) -> Any:
     if column.null_count:
         _refuse(column.is_null().to_numpy(), f"the {name} is empty", path)
     if is_value:
-        return column.cast(float64(), safe=False)
-    return column.cast(string()).dictionary_encode()
+        return column.cast(kind).cast(float64(), safe=False)
+    return column.cast(kind).cast(string()).dictionary_encode()
 
 
 def _refuse_unusable(encoded: Encoded, wanted: Columns, path: Path) -> None:
     """Refuses names without letters, and values that are not finite."""
-    names_of = {VALUES[1]: encoded.kinds, TRIPLES[1]: encoded.kinds}
-    for name, column in zip(wanted.names, encoded.columns):
+    entities, kinds, columns, _ = encoded
+    for name, names, column in zip(wanted.names, (entities, kinds, entities), columns):
         if name == VALUES[-1]:
             message = "the value is not a finite number, expected one"
             _refuse(~np.isfinite(column), message, path)
-            continue
-        names = names_of.get(name, encoded.entities)
-        if not all(map(str.strip, names)):
+        elif not all(map(str.strip, names)):
             is_blank = np.array([not one.strip() for one in names])
             _refuse(is_blank[column], f"the {name} is empty", path)
 

@@ -134,7 +134,7 @@ def read_rows(
                     suspect = first
             block = RowBlock([block.columns[place] for place in order], block.lines)
             _refuse_empty(path, block, wanted)
-            others = block if i or not suspect else block.without_first()
+            others = block if i else block.without_first()
             if suspect and _occurs(suspect, others.columns):
                 suspect = []
             num_rows += len(block.lines)

@@ -10,7 +10,7 @@ from kblrn_pyg.data.delimited import read_large
 from kblrn_pyg.data.encode import Encoded
 from kblrn_pyg.data.errors import DataError
 from kblrn_pyg.data.parquet import read_parquet
-from kblrn_pyg.data.rows import Columns, PathLike, RowBlock, ending, read_rows
+from kblrn_pyg.data.rows import Columns, PathLike, RowBlock, read_rows
 
 Source = PathLike | Iterable[Any]  # a pandas DataFrame counts as an iterable
 
@@ -46,8 +46,9 @@ def source_columns(
     """
     if not isinstance(source, (str, os.PathLike)):
         return None
-    read = read_parquet if ending(source) == ".parquet" else read_large
-    return read(Path(source), wanted, progress)
+    path = Path(source)
+    read = read_parquet if path.suffix.lower() == ".parquet" else read_large
+    return read(path, wanted, progress)
 
 
 def place(source: Source, line: int) -> dict[str, Any]:
