@@ -5,7 +5,6 @@ import gzip
 import os
 import random
 import sys
-import threading
 from itertools import chain
 
 import numpy as np
@@ -252,13 +251,9 @@ def test_a_repeated_value_is_told_with_its_line(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-def test_pipes_are_read_once(tmp_path):
-    path = tmp_path / "a.tsv"
-    os.mkfifo(path)
-    writer = threading.Thread(target=path.write_text, args=(ROWS,), daemon=True)
-    writer.start()
-    assert read_triples(path).entities == ["a", "b", "c"]
-    writer.join()
+def test_pipes_are_not_read_twice(tmp_path):
+    os.mkfifo(tmp_path / "a.tsv")
+    assert not is_large(tmp_path / "a.tsv")  # would wait for a writer
 
 
 def test_small_files_do_without_pyarrow(tmp_path, monkeypatch):
