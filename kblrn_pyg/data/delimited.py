@@ -4,6 +4,7 @@ import csv
 import logging
 import stat
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,15 +21,17 @@ from kblrn_pyg.data.rows import (
     may_be_header,
     open_source,
 )
+from kblrn_pyg.kernels.threads import default_threads, no_scratch, run_slices
 
 logger = logging.getLogger(__name__)
 
 # Importing pyarrow takes as long as it saves in a smaller file.
 LARGE_BYTES = 1 << 23
 
-# A block has names of its own, which are joined later: the fewer the better.
+# Lines that are read at a time have names of their own, which are joined later:
+# the more lines, the fewer names. Threads split them into blocks that stay in cache.
 READ_BYTES = 1 << 26
-BLOCK_BYTES = 1 << 24
+BLOCK_BYTES = 1 << 22
 
 
 class _UnusualError(ValueError):
@@ -118,7 +121,22 @@ class _Reader:
         # Not so if there are blank lines, or quoted fields that span lines.
         if table.num_rows != num_lines:
             raise _UnusualError("lines that are not rows")
-        return [table]
+        return [self._encode(table)]
+
+    def _encode(self, table: Any) -> Any:
+        """Turns the names of each column into ids and distinct names."""
+        import pyarrow
+
+        def encode_columns(places: slice, _: None) -> list[Any]:
+            columns = (column.combine_chunks() for column in table.columns[places])
+            return [
+                column.dictionary_encode() if column.type == names else column
+                for column in columns
+            ]
+
+        names = pyarrow.string()
+        parts = run_slices(encode_columns, table.num_columns, no_scratch)
+        return pyarrow.table(list(chain.from_iterable(parts)), table.column_names)
 
     def check(self, encoded: Encoded) -> None:
         """Refuses names that are not as they are written, and unknown headers."""
@@ -189,10 +207,7 @@ class _Reader:
         import pyarrow
         from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions
 
-        from kblrn_pyg.kernels.threads import default_threads
-
-        names = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
-        types = {str(place): names for place in self.order}
+        types = {str(place): pyarrow.string() for place in self.order}
         if self.wanted.names == VALUES:
             types[str(self.order[-1])] = pyarrow.float64()
         return (

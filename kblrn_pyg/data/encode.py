@@ -41,7 +41,8 @@ def encode(columns: Sequence[Any], wanted: Columns, first_line: int = 1) -> Enco
         entities, (head, tail) = _number(first, third)
         return Encoded(entities, kinds, [head, kind, tail], first_line)
     entities, (entity,) = _number(first)
-    return Encoded(entities, kinds, [entity, kind, third.to_numpy()], first_line)
+    values = _as_numpy(third.chunks, np.float64)
+    return Encoded(entities, kinds, [entity, kind, values], first_line)
 
 
 def _number(*columns: Any) -> tuple[list[str], NDArray[np.int64]]:
@@ -51,7 +52,7 @@ def _number(*columns: Any) -> tuple[list[str], NDArray[np.int64]]:
     chunks = [chunk for column in columns for chunk in column.chunks]
     # Each chunk comes with names of its own.
     chunks = pyarrow.chunked_array(chunks).unify_dictionaries().chunks
-    codes = np.concatenate([chunk.indices.to_numpy() for chunk in chunks])
+    codes = _as_numpy([chunk.indices for chunk in chunks], np.int32)
     codes = codes.reshape(len(columns), -1)
     names = chunks[0].dictionary
     # Row by row from the last to the first, and a tail before its head: of several
@@ -61,5 +62,15 @@ def _number(*columns: Any) -> tuple[list[str], NDArray[np.int64]]:
     order = np.argsort(appears)[: np.count_nonzero(appears < codes.size)]
     new_id = np.empty(len(names), np.int64)
     new_id[order] = np.arange(len(order))
-    found = names.take(pyarrow.array(order)).to_numpy(zero_copy_only=False)
-    return found.tolist(), new_id[codes]
+    return names.take(pyarrow.array(order)).to_pylist(), new_id[codes]
+
+
+def _as_numpy(chunks: Sequence[Any], dtype: type) -> NDArray[Any]:
+    """Joins arrays without nulls; their own method would import pandas for it."""
+    size = np.dtype(dtype).itemsize
+    views = [
+        np.frombuffer(chunk.buffers()[1], dtype, len(chunk), chunk.offset * size)
+        for chunk in chunks
+        if len(chunk) > 0
+    ]
+    return np.concatenate(views)
