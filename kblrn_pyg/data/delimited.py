@@ -21,7 +21,6 @@ from kblrn_pyg.data.rows import (
     may_be_header,
     open_source,
 )
-from kblrn_pyg.kernels.threads import default_threads, no_scratch, run_slices
 
 logger = logging.getLogger(__name__)
 
@@ -127,6 +126,9 @@ class _Reader:
         """Turns the names of each column into ids and distinct names."""
         import pyarrow
 
+        # Numba takes long to import, and small files do without it.
+        from kblrn_pyg.kernels.threads import no_scratch, run_slices
+
         def encode_columns(places: slice, _: None) -> list[Any]:
             columns = (column.combine_chunks() for column in table.columns[places])
             return [
@@ -206,6 +208,8 @@ class _Reader:
     def _options(self) -> tuple[Any, Any, Any]:
         import pyarrow
         from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions
+
+        from kblrn_pyg.kernels.threads import default_threads
 
         types = {str(place): pyarrow.string() for place in self.order}
         if self.wanted.names == VALUES:
