@@ -24,7 +24,7 @@ from kblrn_pyg.data.rows import (
 
 logger = logging.getLogger(__name__)
 
-# Importing pyarrow takes as long as it saves in a smaller file.
+# In smaller files, importing pyarrow takes longer than it saves.
 LARGE_BYTES = 1 << 23
 
 # Lines that are read at a time have names of their own, which are joined later:
@@ -38,7 +38,7 @@ class _UnusualError(ValueError):
 
 
 def read_large(path: Path, wanted: Columns, progress: bool = False) -> Encoded | None:
-    r"""Reads a large file as :meth:`read_rows` does, several times as fast.
+    r"""Reads a large file as :meth:`read_rows` does, in less time.
 
     Returns :obj:`None` if :meth:`read_rows` is to read the file: if it is small,
     if pyarrow is not installed, or if there is anything wrong or unusual about
