@@ -123,8 +123,8 @@ def test_random_files_give_equal_results_or_equal_errors(
         assert found == row_by_row(monkeypatch, read), (content, options)
         num_large += is_large(path, names, **given)
         num_errors += not isinstance(found, dict)
-    assert num_large > 100
-    assert num_errors > 100
+    assert num_large > 50
+    assert num_errors > 50
 
 
 @pytest.mark.parametrize("name", ["a.tsv", "a.csv", "a.tsv.gz"])

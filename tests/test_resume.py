@@ -170,8 +170,8 @@ def start():
     [
         ("model", "loss", 3),
         ("model", "loss", 4 * NUM_BATCHES),
-        ("fit", "evaluate", 1),
-        ("fit", "evaluate", 3),
+        ("loop", "evaluate", 1),
+        ("loop", "evaluate", 3),
         ("whole.os", "fsync", 4),
         ("whole.os", "replace", 2),
         ("whole.os", "replace", 5),

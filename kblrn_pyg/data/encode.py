@@ -68,7 +68,7 @@ def _number(*columns: Any) -> tuple[list[str], NDArray[np.int64]]:
 def _as_numpy(chunks: Sequence[Any], dtype: type) -> NDArray[Any]:
     """Joins arrays without nulls; their own method would import pandas for it."""
     size = np.dtype(dtype).itemsize
-    views = [
+    views: Any = [
         np.frombuffer(chunk.buffers()[1], dtype, len(chunk), chunk.offset * size)
         for chunk in chunks
         if len(chunk) > 0

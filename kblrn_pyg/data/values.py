@@ -75,7 +75,9 @@ def read_values(
     if encoded is None:
         named, lines = _from_rows(source, wanted, progress)
     else:
-        named = NamedValues(encoded.entities, encoded.kinds, *encoded.columns)
+        entity, attribute, value = encoded.columns
+        kinds = encoded.entities, encoded.kinds
+        named = NamedValues(*kinds, entity, attribute, value)
         lines = encoded.first_line + np.arange(len(named))
     if strict:
         refuse_repeated(named, source, lines)

@@ -16,14 +16,16 @@ class Differences(NamedTuple):
         ptr: Where the features of each relation begin.
         attribute: The attribute of each feature.
         value: The number of each attribute and entity, NaN where unknown.
-        known_ptr: Where the entities with a number begin, for each attribute.
-        known: These entities.
+        column_value: The number of each attribute and column of scores.
+        known_ptr: Where the columns with a number begin, for each attribute.
+        known: These columns.
         use_sign: Whether the activation is the sign instead of an RBF.
     """
 
     ptr: np.ndarray
     attribute: np.ndarray
     value: np.ndarray
+    column_value: np.ndarray
     known_ptr: np.ndarray
     known: np.ndarray
     use_sign: bool
@@ -93,8 +95,8 @@ def add_differences(features, sign, entity, rel, numbers, scores):
     for q in range(len(entity)):
         for i in range(features.ptr[rel[q]], features.ptr[rel[q] + 1]):
             attribute = features.attribute[i]
-            value = features.value[attribute]
-            own = value[entity[q]]
+            own = features.value[attribute][entity[q]]
+            value = features.column_value[attribute]
             if math.isnan(own):
                 continue
             for k in range(known_ptr[attribute], known_ptr[attribute + 1]):
@@ -113,8 +115,8 @@ def difference_gradient(features, sign, entity, rel, numbers, grad, grads):
     for q in range(len(entity)):
         for i in range(features.ptr[rel[q]], features.ptr[rel[q] + 1]):
             attribute = features.attribute[i]
-            value = features.value[attribute]
-            own = value[entity[q]]
+            own = features.value[attribute][entity[q]]
+            value = features.column_value[attribute]
             if math.isnan(own):
                 continue
             for k in range(known_ptr[attribute], known_ptr[attribute + 1]):

@@ -1,10 +1,14 @@
 """Mini-batches of triples, or of the queries that they answer."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader, Dataset, Sampler
+
+# How many rows of a random order become Python numbers at once.
+_AT_ONCE = 1 << 16
 
 
 class _Rows(Dataset):
@@ -42,7 +46,26 @@ class TripleLoader(DataLoader):
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor, **kwargs: Any
     ) -> None:
         rows = _Rows(head_index, rel_type, tail_index)
+        if kwargs.get("shuffle") and "sampler" not in kwargs:
+            del kwargs["shuffle"]
+            kwargs["sampler"] = _Shuffled(len(rows), kwargs.get("generator"))
         super().__init__(rows, collate_fn=_as_it_is, **kwargs)
+
+
+class _Shuffled(Sampler):
+    """Random order, as torch's own sampler draws it, which would hold a Python
+    number for each of maybe millions of triples."""
+
+    def __init__(self, size: int, generator: torch.Generator | None) -> None:
+        self.size, self.generator = size, generator
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __iter__(self) -> Iterator[int]:
+        order = torch.randperm(self.size, generator=self.generator)
+        for part in order.split(_AT_ONCE):
+            yield from part.tolist()
 
 
 class _Queries(Dataset):

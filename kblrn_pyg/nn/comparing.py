@@ -12,18 +12,6 @@ from kblrn_pyg.kernels.threads import default_threads, no_scratch, run_all
 from kblrn_pyg.kernels.visits import add_visit_gradients, score_visits, sort_visits
 
 
-def are_shared(candidates: Tensor) -> bool:
-    r"""Tells whether queries share all of their candidates but the first.
-
-    Args:
-        candidates (torch.Tensor): A row of entities for each query.
-    """
-    others = candidates[:, 1:]
-    if len(others) < 2 or not torch.equal(others[0], others[-1]):
-        return False
-    return bool((others == others[0]).all())
-
-
 class VisitScores(torch.autograd.Function):
     r"""Compares queries with candidates by dot products or distances.
 

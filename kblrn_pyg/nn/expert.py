@@ -1,7 +1,7 @@
 """What an expert of a product of experts is."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -41,6 +41,10 @@ class Expert(Rebuildable):
     :class:`Rebuildable` for what they may be.
     """
 
+    # Whether the expert shares its work among the threads of
+    # 'kblrn_pyg.kernels.threads' alone, so that torch's would only be in their way.
+    uses_own_threads = False
+
     @property
     def name(self) -> str:
         """What the expert is called, by default after its class."""
@@ -68,33 +72,67 @@ class Expert(Rebuildable):
         triples = (index.flatten() for index in queries.triples(candidates))
         return self(*triples).view(candidates.shape)
 
-    def score_all(self, queries: Queries, num_nodes: int) -> Tensor:
+    def score_answers(self, queries: Queries, answer: Tensor) -> Tensor:
+        r"""Returns the score of one answer to each query.
+
+        Args:
+            queries (Queries): The queries.
+            answer (torch.Tensor): An entity for each query.
+        """
+        return self.score_candidates(queries, answer[:, None]).squeeze(1)
+
+    def score_all(
+        self, queries: Queries, num_nodes: int, entities: Tensor | None = None
+    ) -> Tensor:
         r"""Returns the score of every entity as an answer to each query.
 
         Args:
             queries (Queries): The queries.
             num_nodes (int): The number of entities.
+            entities (torch.Tensor, optional): Distinct entities to score.
+                (default: :obj:`None`, all)
         """
         parameter = next(self.parameters(), None)
         dtype = torch.get_default_dtype() if parameter is None else parameter.dtype
-        shape, device = (len(queries), num_nodes), queries.entity.device
-        return self.add_to(torch.zeros(shape, dtype=dtype, device=device), queries)
+        width = num_nodes if entities is None else entities.numel()
+        shape, device = (len(queries), width), queries.entity.device
+        scores = torch.zeros(shape, dtype=dtype, device=device)
+        return self.add_to(scores, queries, entities)
 
-    def add_to(self, scores: Tensor, queries: Queries) -> Tensor:
+    def add_to(
+        self, scores: Tensor, queries: Queries, entities: Tensor | None = None
+    ) -> Tensor:
         r"""Adds the scores of all entities to rows of scores, maybe in place.
 
         Args:
             scores (torch.Tensor): A row for each query.
             queries (Queries): The queries.
+            entities (torch.Tensor, optional): The entities that columns of
+                scores are for, each of which is there once.
+                (default: :obj:`None`, all)
         """
-        num_rows, num_nodes = scores.shape
+        num_rows, width = scores.shape
         step = max(1, _CANDIDATES_AT_ONCE // max(num_rows, 1))
-        entities = torch.arange(num_nodes, device=scores.device)
+        if entities is None:
+            entities = torch.arange(width, device=scores.device)
         found = [
             self.score_candidates(queries, some.expand(num_rows, -1))
             for some in entities.split(step)
         ]
         return scores + torch.cat(found, dim=1).to(scores.dtype)
+
+    def factors(
+        self, queries: Queries, entities: Tensor | None = None
+    ) -> tuple[Tensor, Tensor] | None:
+        r"""Returns vectors of queries and of entities whose dot products are the
+        scores, for experts that have them: losses need not make all scores at once.
+
+        Args:
+            queries (Queries): The queries.
+            entities (torch.Tensor, optional): Distinct entities to score.
+                (default: :obj:`None`, all)
+        """
+        return None
 
     def own_evidence(
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
@@ -159,6 +197,11 @@ class Expert(Rebuildable):
                 reset()
 
     @contextmanager
-    def encoded(self) -> Iterator[None]:
-        """Keeps, for a while, what is the same for all queries of a step."""
+    def encoded(self, entities: Sequence[Tensor] = ()) -> Iterator[None]:
+        r"""Keeps, for a while, what is the same for all queries of a step.
+
+        Args:
+            entities (sequence, optional): The tensors of entities that the step
+                is going to look up. (default: :obj:`()`, they are not known)
+        """
         yield

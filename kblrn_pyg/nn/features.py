@@ -20,6 +20,8 @@ class FeatureExpert(Expert):
         ptr (torch.Tensor): Where the features of each relation begin.
     """
 
+    uses_own_threads = True
+
     feature_ptr: Tensor
 
     def __init__(self, ptr: Tensor) -> None:

@@ -22,7 +22,7 @@ from kblrn_pyg.nn.build import build_experts, instance_of
 from kblrn_pyg.nn.expert import Expert
 from kblrn_pyg.nn.features import at_least_single
 from kblrn_pyg.nn.latent import AnyScorer, LatentExpert
-from kblrn_pyg.nn.losses import Facts, batch_loss, exact_loss, sampled_loss
+from kblrn_pyg.nn.losses import batch_loss, loss_of
 from kblrn_pyg.nn.settings import ModelSettings
 from kblrn_pyg.rules import RuleSet
 
@@ -147,6 +147,11 @@ class KBLRN(Module):
         return self.num_negatives is None
 
     @property
+    def uses_own_threads(self) -> bool:
+        """Whether training should leave all cores to the threads of the kernels."""
+        return all(expert.uses_own_threads for expert in self._experts())
+
+    @property
     def vocabulary(self) -> Vocabulary:
         """The names of the knowledge base."""
         kb = self.require_kb()
@@ -267,16 +272,28 @@ class KBLRN(Module):
         parts = [one.score_candidates(queries, candidates) for one in self._experts()]
         return sum(parts[1:], start=parts[0])
 
-    def score_all(self, queries: Queries) -> Tensor:
+    def score_answers(self, queries: Queries, answer: Tensor) -> Tensor:
+        r"""Returns the score of one answer to each query.
+
+        Args:
+            queries (Queries): The queries.
+            answer (torch.Tensor): An entity for each query.
+        """
+        parts = [one.score_answers(queries, answer) for one in self._experts()]
+        return sum(parts[1:], start=parts[0])
+
+    def score_all(self, queries: Queries, entities: Tensor | None = None) -> Tensor:
         r"""Returns the score of every entity as an answer to each query.
 
         Args:
             queries (Queries): The queries.
+            entities (torch.Tensor, optional): Distinct entities to score.
+                (default: :obj:`None`, all)
         """
         first, *others = self._experts()
-        scores = first.score_all(queries, self.num_nodes)
+        scores = first.score_all(queries, self.num_nodes, entities)
         for expert in others:
-            scores = expert.add_to(scores, queries)
+            scores = expert.add_to(scores, queries, entities)
         return scores
 
     def score_tails(self, head_index: Tensor, rel_type: Tensor) -> Tensor:
@@ -315,11 +332,16 @@ class KBLRN(Module):
         return sum(parts[1:], start=parts[0])
 
     @contextmanager
-    def encoded(self) -> Iterator[None]:
-        """Keeps, for a while, what experts compute once for all queries."""
+    def encoded(self, entities: Sequence[Tensor] = ()) -> Iterator[None]:
+        r"""Keeps, for a while, what experts compute once for all queries.
+
+        Args:
+            entities (sequence, optional): The tensors of entities that are going
+                to be looked up. (default: :obj:`()`, they are not known)
+        """
         with ExitStack() as stack:
             for expert in self._experts():
-                stack.enter_context(expert.encoded())
+                stack.enter_context(expert.encoded(entities))
             yield
 
     def loss(
@@ -349,15 +371,11 @@ class KBLRN(Module):
         assert tail_index is not None
         if side is not None:
             check_side(side)
-        one_side = exact_loss if self.is_exact else sampled_loss
-        sides = reversed(SIDES) if side is None else (side,)
+        sides = SIDES[::-1] if side is None else (side,)
         triples = head_index, rel_type, tail_index
-        with self.encoded():
-            facts = Facts.of(self, *triples)
-            losses = [one_side(self, facts, which) for which in sides]
-            loss = torch.stack(losses).mean()
-            for expert in self._experts():
-                loss = loss + expert.penalty(*triples)
+        loss = loss_of(self)(self, triples, sides)
+        for expert in self._experts():
+            loss = loss + expert.penalty(*triples)
         return loss
 
     def loader(

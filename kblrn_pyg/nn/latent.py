@@ -10,7 +10,7 @@ from torch.nn import ModuleList
 from torch_geometric.nn.kge import KGEModel
 
 from kblrn_pyg.data.queries import Queries
-from kblrn_pyg.nn.comparing import VisitScores, are_shared
+from kblrn_pyg.nn.comparing import VisitScores
 from kblrn_pyg.nn.dropout import drop_entries
 from kblrn_pyg.nn.expert import Expert
 from kblrn_pyg.nn.part import Part
@@ -109,6 +109,10 @@ class LatentExpert(Expert):
         self.latent_dropout, self.sparse = latent_dropout, sparse
         self.n3, self.l2 = n3, l2
         self._encoded: list[Any] | None = None
+        # The queries that were asked last, as long as entities are encoded.
+        self._last: tuple[Queries, list[tuple[Any, Any, Tensor]]] | None = None
+        # Each scorer, tensors of entities, and their rows, which are at hand.
+        self._fetched: list[tuple[Any, Tensor, Tensor]] = []
 
     def forward(
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
@@ -125,17 +129,45 @@ class LatentExpert(Expert):
         ]
         return sum(scores[1:], start=scores[0])
 
-    def score_all(self, queries: Queries, num_nodes: int) -> Tensor:
+    def score_answers(self, queries: Queries, answer: Tensor) -> Tensor:
+        """Scores an answer to each query; see :class:`Expert`."""
+        scores = [
+            scorer.compare(query, self._table(scorer, encoded, answer).unsqueeze(1))
+            for scorer, encoded, query in self._asked(queries)
+        ]
+        return sum(scores[1:], start=scores[0]).squeeze(1)
+
+    def score_all(
+        self, queries: Queries, num_nodes: int, entities: Tensor | None = None
+    ) -> Tensor:
         """Scores all entities; see :class:`Expert`."""
         scores = [
-            scorer.compare(query, self._table(scorer, encoded))
+            scorer.compare(query, self._table(scorer, encoded, entities))
             for scorer, encoded, query in self._asked(queries)
         ]
         return sum(scores[1:], start=scores[0])
 
-    def add_to(self, scores: Tensor, queries: Queries) -> Tensor:
+    def add_to(
+        self, scores: Tensor, queries: Queries, entities: Tensor | None = None
+    ) -> Tensor:
         """Adds the scores of all entities; see :class:`Expert`."""
-        return scores + self.score_all(queries, scores.size(1))
+        return scores + self.score_all(queries, scores.size(1), entities)
+
+    def factors(
+        self, queries: Queries, entities: Tensor | None = None
+    ) -> tuple[Tensor, Tensor] | None:
+        """Returns the factors of scorers that multiply; see :class:`Expert`."""
+        if any(scorer.metric != "dot" for scorer in self._scorers()):
+            return None
+        query, rows = zip(
+            *(
+                (query, self._table(scorer, encoded, entities))
+                for scorer, encoded, query in self._asked(queries)
+            )
+        )
+        if len(query) == 1:
+            return query[0], rows[0]
+        return torch.cat(query, dim=1), torch.cat(rows, dim=1)
 
     def penalty(
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
@@ -170,16 +202,35 @@ class LatentExpert(Expert):
         return b" ".join([super().fingerprint(), str(scorers).encode()])
 
     @contextmanager
-    def encoded(self) -> Iterator[None]:
-        """Encodes entities once for all queries of a step."""
+    def encoded(self, entities: Sequence[Tensor] = ()) -> Iterator[None]:
+        """Encodes entities once for all queries of a step; see :class:`Expert`."""
         if self._encoded is not None:
             yield
             return
         self._encoded = [scorer.encode() for scorer in self._scorers()]
+        if self.sparse and entities:
+            self._fetched = list(self._fetch(entities))
         try:
             yield
         finally:
-            self._encoded = None
+            self._encoded = self._last = None
+            self._fetched = []
+
+    def _fetch(
+        self, entities: Sequence[Tensor]
+    ) -> Iterator[tuple[Any, Tensor, Tensor]]:
+        """Looks up the rows of a step at once: each look-up has its own gradient,
+        and adding up row-sparse ones takes long."""
+        assert self._encoded is not None
+        sizes = [index.numel() for index in entities]
+        for scorer, encoded in zip(self._scorers(), self._encoded):
+            rows = scorer.table(encoded, torch.cat(list(entities))).split(sizes)
+            yield from ((scorer, *pair) for pair in zip(entities, rows))
+
+    @property
+    def uses_own_threads(self) -> bool:  # type: ignore[override]
+        """Whether all scorers multiply, and nothing is computed before."""
+        return all(s.metric == "dot" and s.is_direct for s in self._scorers())
 
     @property
     def hidden_channels(self) -> int:
@@ -193,8 +244,21 @@ class LatentExpert(Expert):
     def _scorers(self) -> list[Any]:
         return list(self.scorers)
 
-    def _asked(self, queries: Queries) -> Iterator[tuple[Any, Any, Tensor]]:
-        """Yields each scorer, what it encoded, and its queries."""
+    def _asked(self, queries: Queries) -> list[tuple[Any, Any, Tensor]]:
+        """Returns each scorer, what it encoded, and its queries.
+
+        Those of one loss are made once, so that all of their candidates see what
+        was dropped alike.
+        """
+        last = self._last  # which another thread may change
+        if last is not None and last[0] is queries:
+            return last[1]
+        asked = list(self._ask(queries))
+        if self._encoded is not None and torch.is_grad_enabled():
+            self._last = queries, asked
+        return asked
+
+    def _ask(self, queries: Queries) -> Iterator[tuple[Any, Any, Tensor]]:
         scorers = self._scorers()
         encodings = self._encoded or [scorer.encode() for scorer in scorers]
         kept = self._kept(queries)
@@ -215,7 +279,11 @@ class LatentExpert(Expert):
         return drawn >= self.latent_dropout
 
     def _table(self, scorer: Any, encoded: Any, index: Tensor | None = None) -> Tensor:
-        return self._drop(scorer.table(encoded, index), self.entity_dropout)
+        rows = next(
+            (rows for s, i, rows in self._fetched if s is scorer and i is index), None
+        )
+        rows = scorer.table(encoded, index) if rows is None else rows
+        return self._drop(rows, self.entity_dropout)
 
     def _drop(self, values: Tensor, fraction: float) -> Tensor:
         if not self.training or fraction == 0:
@@ -231,12 +299,6 @@ class LatentExpert(Expert):
         )
         if candidates.size(1) <= _FEW or not (is_fast and query.device.type == "cpu"):
             return scorer.compare(query, self._table(scorer, encoded, candidates))
-        if scorer.metric == "dot" and are_shared(candidates):
-            # The rows of answers and of shared candidates are looked up once.
-            index = torch.cat([candidates[:, 0], candidates[0, 1:]])
-            own, shared = self._table(scorer, encoded, index).tensor_split([len(query)])
-            first = (query * own).sum(dim=1, keepdim=True)
-            return torch.cat([first, query @ shared.t()], dim=1)
         touched = None
         if self.sparse:  # only the rows of candidates are touched
             touched, candidates = torch.unique(candidates, return_inverse=True)

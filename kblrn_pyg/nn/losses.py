@@ -1,8 +1,7 @@
 """The losses of a model: over all entities, over sampled ones, over given ones."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -15,50 +14,20 @@ from kblrn_pyg.kernels.candidates import softmax_gradients
 from kblrn_pyg.kernels.threads import no_scratch, run_slices
 from kblrn_pyg.loader import batch_triples
 from kblrn_pyg.nn.features import at_least_single
+from kblrn_pyg.nn.one_thread import one_torch_thread
+from kblrn_pyg.nn.softmax import ProductSoftmax
 
 if TYPE_CHECKING:
     from kblrn_pyg.nn.kblrn import KBLRN
 
 
+Triples: TypeAlias = tuple[Tensor, Tensor, Tensor]
+
 # The least number of queries to hand to a thread at once.
 _MIN_ROWS = 128
 
-
-class ExactCrossEntropy(torch.autograd.Function):
-    r"""The mean of :math:`\log \sum_c \exp s_c - s_t` over the answers of queries.
-
-    A query with several answers has one row of scores; all of its answers share
-    its partition function. Only one array of the size of the scores is made on
-    the way back.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, scores: Tensor, row: Tensor, answer: Tensor) -> Tensor:
-        r"""Returns the loss.
-
-        Args:
-            scores (torch.Tensor): A row of scores for each query.
-            row (torch.Tensor): The row of each answer.
-            answer (torch.Tensor): The entity of each answer.
-        """
-        top = scores.amax(dim=1)
-        potential = (scores - top[:, None]).exp_()
-        partition = potential.sum(dim=1)
-        ctx.save_for_backward(potential, partition, row, answer)
-        log_partition = partition.log() + top
-        return (log_partition[row] - scores[row, answer]).mean()
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        potential, partition, row, answer = ctx.saved_tensors
-        scale = grad / row.numel()
-        num_answers = torch.bincount(row, minlength=potential.size(0))
-        factor = num_answers * scale / partition
-        scores_grad = potential * factor.to(potential.dtype)[:, None]
-        ones = torch.full_like(row, 1, dtype=potential.dtype) * -scale
-        scores_grad.index_put_((row, answer), ones, accumulate=True)
-        return scores_grad, None, None
+# How many triples share the entities that are drawn for them.
+SHARED_BY = 1024
 
 
 class SampledCrossEntropy(torch.autograd.Function):
@@ -92,21 +61,6 @@ class SampledCrossEntropy(torch.autograd.Function):
         return torch.from_numpy(by_scores.numpy() * grad.numpy())
 
 
-@contextmanager
-def _one_torch_thread() -> Iterator[None]:
-    """Keeps torch to one thread for a while.
-
-    Its threads go on spinning after every operation, and would take a core from
-    those of the kernels.
-    """
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 class Facts(NamedTuple):
     r"""The triples of a batch.
 
@@ -136,16 +90,113 @@ class Facts(NamedTuple):
         return queries, self.head_index if side == "head" else self.tail_index
 
 
-def exact_loss(model: "KBLRN", facts: Facts, side: str) -> Tensor:
+def loss_of(model: "KBLRN") -> Callable[["KBLRN", Triples, Sequence[str]], Tensor]:
+    """Returns the loss that a model is trained with."""
+    if model.is_exact:
+        return exact_loss
+    return shared_loss if model.negatives == "shared" else sampled_loss
+
+
+def exact_loss(model: "KBLRN", triples: Triples, sides: Sequence[str]) -> Tensor:
     """Cross-entropy over all entities; equal queries are scored once."""
+    with model.encoded():
+        facts = Facts.of(model, *triples)
+        return _mean([_exact(model, facts, side) for side in sides])
+
+
+def _exact(model: "KBLRN", facts: Facts, side: str) -> Tensor:
     queries, answer = facts.asked(side)
     distinct, row = queries.distinct(model.num_nodes)
-    scores = model.score_all(distinct)
-    if bool(facts.own.any()):
+    picks = row, answer
+    log_partition, picked = _partition(model, distinct, None, picks, facts.own)
+    return log_partition[row] - picked
+
+
+def shared_loss(model: "KBLRN", triples: Triples, sides: Sequence[str]) -> Tensor:
+    """Cross-entropy over the true entity and sampled ones that queries share."""
+    assert model.num_negatives is not None
+    parts = list(zip(*(column.split(SHARED_BY) for column in triples)))
+    entities = [column for part in parts for column in (part[0], part[2])]
+    drawn = [
+        draw_distinct(model.num_nodes, model.num_negatives, triples[0].device)
+        for _ in range(len(parts) * len(sides))
+    ]
+    with model.encoded(entities + drawn):
+        losses = []
+        for part in parts:
+            facts = Facts.of(model, *part)
+            losses += [_shared(model, facts, side, drawn.pop()) for side in sides]
+        return _mean(losses)
+
+
+def _shared(model: "KBLRN", facts: Facts, side: str, drawn: Tensor) -> Tensor:
+    queries, answer = facts.asked(side)
+    # Answers may have been drawn, too: then they are taken away again.
+    column = torch.searchsorted(drawn, answer).clamp_(max=len(drawn) - 1)
+    row = (drawn[column] == answer).nonzero().flatten()
+    negative, again = _partition(model, queries, drawn, (row, column[row]))
+    true = model.score_answers(queries, answer)
+    true = true - facts.own.to(true.dtype)
+    top = torch.maximum(negative, true).detach()
+    others = (negative - top).exp()
+    others = others.index_add(0, row, -(again - top[row]).exp()).clamp(min=0)
+    return (others + (true - top).exp()).log() + top - true
+
+
+def _mean(losses: Sequence[Tensor]) -> Tensor:
+    return losses[0].mean() if len(losses) == 1 else torch.cat(list(losses)).mean()
+
+
+def draw_distinct(num_nodes: int, number: int, device: torch.device) -> Tensor:
+    r"""Draws some of all entities, none of them twice, in their order.
+
+    Args:
+        num_nodes (int): The number of entities.
+        number (int): How many to draw.
+        device (torch.device): Where to.
+    """
+    if number >= num_nodes:
+        return torch.arange(num_nodes, device=device)
+    if 4 * number > num_nodes:
+        drawn = torch.randperm(num_nodes, device=device)[:number]
+        return drawn.sort().values
+    # Nothing of the size of all entities: some to spare, and then less.
+    distinct = torch.empty(0, dtype=torch.long, device=device)
+    while len(distinct) < number:
+        more = torch.randint(num_nodes, (2 * number,), device=device)
+        distinct = torch.unique(torch.cat([distinct, more]))
+    chosen = torch.randperm(len(distinct), device=device)[:number]
+    return distinct[chosen.sort().values]
+
+
+def _partition(
+    model: "KBLRN",
+    queries: Queries,
+    entities: Tensor | None,
+    picks: tuple[Tensor, Tensor],
+    own: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Returns log-partition functions over entities, and the scores at some places.
+
+    From these scores, and wherever they occur, that of their own is taken away.
+    """
+    query, rows, others = None, None, []
+    for expert in model.experts.values():
+        factors = None if query is not None else expert.factors(queries, entities)  # type: ignore[operator]
+        if factors is None:
+            others.append(expert)
+        else:
+            query, rows = factors
+    base = None
+    if others:
+        base = others[0].score_all(queries, model.num_nodes, entities)  # type: ignore[operator]
+    for expert in others[1:]:
+        base = expert.add_to(base, queries, entities)  # type: ignore[operator]
+    if base is not None and own is not None and bool(own.any()):
         # Once, even if a fact stands in the batch several times.
-        places, first = _distinct(row * model.num_nodes + answer)
-        scores.view(-1).index_add_(0, places, -facts.own[first].to(scores.dtype))
-    return ExactCrossEntropy.apply(scores, row, answer)
+        places, first = _distinct(picks[0] * base.size(1) + picks[1])
+        base.view(-1).index_add_(0, places, -own[first].to(base.dtype))
+    return ProductSoftmax.apply(query, rows, base, *picks)
 
 
 def _distinct(values: Tensor) -> tuple[Tensor, Tensor]:
@@ -155,16 +206,24 @@ def _distinct(values: Tensor) -> tuple[Tensor, Tensor]:
     return distinct, where.scatter_(0, place, torch.arange(len(values)).to(where))
 
 
-def sampled_loss(model: "KBLRN", facts: Facts, side: str) -> Tensor:
-    """Cross-entropy over the true entity and sampled ones."""
+def sampled_loss(model: "KBLRN", triples: Triples, sides: Sequence[str]) -> Tensor:
+    """Cross-entropy over the true entity and sampled ones of each triple."""
+    with model.encoded():
+        facts = Facts.of(model, *triples)
+        return torch.stack([_sampled(model, facts, side) for side in sides]).mean()
+
+
+def _sampled(model: "KBLRN", facts: Facts, side: str) -> Tensor:
     queries, _ = facts.asked(side)
     # Equal queries side by side: their paths are walked once.
     order = torch.argsort(queries.rel_type * model.num_nodes + queries.entity)
     facts = Facts(*(column[order] for column in facts))
     _, answer = facts.asked(side)
-    is_shared = model.negatives == "shared"  # which matrix products compare
-    with nullcontext() if is_shared else _one_torch_thread():
-        candidates = torch.cat([answer[:, None], _draw(model, answer)], dim=1)
+    assert model.num_negatives is not None
+    shape = answer.numel(), model.num_negatives
+    with one_torch_thread():
+        drawn = torch.randint(model.num_nodes, shape, device=answer.device)
+        candidates = torch.cat([answer[:, None], drawn], dim=1)
         return candidate_loss(model, facts, side, candidates)
 
 
@@ -183,15 +242,6 @@ def candidate_loss(
     if scores.device.type == "cpu":
         return SampledCrossEntropy.apply(at_least_single(scores))
     return F.cross_entropy(scores, torch.zeros_like(answer))
-
-
-def _draw(model: "KBLRN", answer: Tensor) -> Tensor:
-    assert model.num_negatives is not None
-    size, device = answer.numel(), answer.device
-    if model.negatives == "shared":
-        shared = torch.randint(model.num_nodes, (model.num_negatives,), device=device)
-        return shared.expand(size, -1)
-    return torch.randint(model.num_nodes, (size, model.num_negatives), device=device)
 
 
 def batch_loss(model: "KBLRN", batch: HeteroData) -> Tensor:

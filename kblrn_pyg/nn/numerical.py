@@ -138,17 +138,23 @@ class NumericalExpert(FeatureExpert):
         self._check_ids(queries, candidates)
         dtype = at_least_single(self.weight).dtype
         scores = torch.zeros(candidates.shape, dtype=dtype)
-        return self._add(scores, queries, candidates)
+        return self._add(scores, queries, self._kernel_features, candidates)
 
-    def add_to(self, scores: Tensor, queries: Queries) -> Tensor:
+    def add_to(
+        self, scores: Tensor, queries: Queries, entities: Tensor | None = None
+    ) -> Tensor:
         """Adds the scores of all entities; see :class:`Expert`."""
         scores = at_least_single(scores)
-        if scores.device.type == "cpu":
-            self._check_ids(queries)
-            return self._add(scores, queries)
-        entities = torch.arange(len(self.x), device=scores.device)
-        candidates = entities.expand(len(queries), -1)
-        return scores + self(*queries.triples(candidates))
+        if scores.device.type != "cpu":
+            return super().add_to(scores, queries, entities)
+        self._check_ids(queries)
+        features = self._kernel_features
+        if entities is not None:
+            check_ids({"entities": (entities, len(self.x))})
+            value = features.value[:, entities.numpy()]
+            ptr, known = _known_in(value)
+            features = features._replace(column_value=value, known_ptr=ptr, known=known)
+        return self._add(scores, queries, features)
 
     def _check_ids(self, queries: Queries, candidates: Tensor | None = None) -> None:
         ids = {
@@ -160,11 +166,15 @@ class NumericalExpert(FeatureExpert):
         check_ids(ids)
 
     def _add(
-        self, scores: Tensor, queries: Queries, candidates: Tensor | None = None
+        self,
+        scores: Tensor,
+        queries: Queries,
+        features: Differences,
+        candidates: Tensor | None = None,
     ) -> Tensor:
         width = self.log_width.double().exp()
         numbers = self.weight.double(), self.centre.double(), width
-        asked = self._kernel_features, queries, candidates
+        asked = features, queries, candidates
         return _AddDifferences.apply(scores, *numbers, *asked)
 
     def parts(self, head: int, rel: int, tail: int, side: str = "tail") -> list[Part]:
@@ -298,14 +308,19 @@ def _note(details: dict[str, Any]) -> str:
 def _kernel_features(
     features: NumericalFeatures, x: Tensor, use_sign: bool
 ) -> Differences:
-    known = ~x.isnan()
-    entity = known.t().nonzero()[:, 1]
-    ptr = torch.cat([torch.zeros(1, dtype=torch.long), known.sum(0).cumsum(0)])
+    value = x.double().t().contiguous().numpy()
     return Differences(
         features.ptr.numpy(),
         features.attribute.numpy(),
-        x.double().t().contiguous().numpy(),
-        ptr.numpy(),
-        entity.contiguous().numpy(),
+        value,
+        value,
+        *_known_in(value),
         use_sign,
     )
+
+
+def _known_in(value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns which columns have a number, for each attribute."""
+    known = ~np.isnan(value)
+    ptr = np.append(0, np.cumsum(known.sum(axis=1)))
+    return ptr, np.nonzero(known)[1]

@@ -60,8 +60,12 @@ class RelationalExpert(FeatureExpert):
         given = self.features, self._pool, queries, candidates
         return _CandidatePaths.apply(weight, *given)
 
-    def add_to(self, scores: Tensor, queries: Queries) -> Tensor:
+    def add_to(
+        self, scores: Tensor, queries: Queries, entities: Tensor | None = None
+    ) -> Tensor:
         """Adds the scores of all entities; see :class:`Expert`."""
+        if entities is not None:
+            return super().add_to(scores, queries, entities)
         self._remember()
         scores = at_least_single(scores)
         weight = self.weight.to(scores.dtype)

@@ -6,6 +6,7 @@ import math
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, fields, replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from tqdm import tqdm
 from kblrn_pyg.data import DataError, flat_triples
 from kblrn_pyg.evaluation import device_of, evaluate, kb_for
 from kblrn_pyg.nn.model_file import versions
+from kblrn_pyg.nn.one_thread import one_torch_thread
 from kblrn_pyg.training import process
 from kblrn_pyg.training.checkpoint import (
     Checkpoint,
@@ -266,6 +268,11 @@ class _Training:
         yield from batches
 
     def _step(self, *batch: Any) -> float:
+        own = getattr(self.model, "uses_own_threads", False)
+        with one_torch_thread() if own else nullcontext():
+            return self._learn_from(*batch)
+
+    def _learn_from(self, *batch: Any) -> float:
         self.optimizer.zero_grad()
         loss = self.model.loss(*batch)
         value = loss.item()

@@ -3,11 +3,16 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-OPTIMIZERS = ("adam", "adagrad")
+from kblrn_pyg.kernels.rows import adagrad_rows
+from kblrn_pyg.kernels.threads import cut, default_threads, no_scratch, run_all
+
+# The least number of rows to hand to a thread.
+_MIN_ROWS = 1024
 
 
 class RowAdagrad(Optimizer):
@@ -55,12 +60,36 @@ def _update_rows(parameter: Tensor, state: Any, lr: float, eps: float) -> None:
         state["sum"] = parameter.new_zeros(len(parameter), 1)
     assert parameter.grad is not None
     index, values = parameter.grad._indices()[0], parameter.grad._values()
+    if parameter.device.type == "cpu":
+        _update_by_kernel(parameter, state["sum"], (index, values), lr, eps)
+        return
     rows, place = torch.unique(index, return_inverse=True)
     total = values.new_zeros(len(rows), values.size(1)).index_add_(0, place, values)
     # Equal rows are added up by now: none of these indices repeats.
     sums = state["sum"][rows] + total.pow(2).mean(dim=1, keepdim=True)
     state["sum"][rows] = sums
     parameter.index_add_(0, rows, total.mul_(-lr / (sums.sqrt() + eps)))
+
+
+def _update_by_kernel(
+    parameter: Tensor, sums: Tensor, grad: tuple[Tensor, Tensor], lr: float, eps: float
+) -> None:
+    rows, order = (ids.numpy() for ids in torch.sort(grad[0]))
+    arrays = parameter.numpy(), sums.numpy(), rows, order, grad[1].contiguous().numpy()
+    # No row is shared by two threads.
+    bounds = [np.searchsorted(rows, rows[part.start]) for part in _parts(len(rows))]
+    parts = list(zip(bounds, [*bounds[1:], len(rows)]))
+
+    def work(part: tuple[int, int], _: None) -> None:
+        adagrad_rows(*arrays, part, (lr, eps))
+
+    for _ in run_all(work, parts, no_scratch):
+        pass
+
+
+def _parts(size: int) -> list[slice]:
+    number = max(1, min(default_threads(), size // _MIN_ROWS))
+    return cut(size, number) if size else []
 
 
 def _update_all(parameter: Tensor, state: Any, lr: float, eps: float) -> None:
@@ -75,7 +104,7 @@ def make_optimizer(name: str, groups: list[dict[str, Any]]) -> Optimizer:
     r"""Makes an optimiser.
 
     Args:
-        name (str): One of :obj:`OPTIMIZERS`.
+        name (str): See :obj:`FitSettings.optimizer`.
         groups (list): The parameters with their learning rates.
     """
     if name == "adagrad":

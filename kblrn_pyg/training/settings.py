@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from kblrn_pyg.settings import setting
-from kblrn_pyg.training.optimizers import OPTIMIZERS
+
+OPTIMIZERS = ("adam", "adagrad")
 
 
 @dataclass(frozen=True)

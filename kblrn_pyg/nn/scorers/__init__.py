@@ -59,6 +59,9 @@ def make_scorer(
             known = ", ".join(SCORERS)
             raise ValueError(f"'scorer' must be one of {known} (got {given!r})")
         given = SCORERS[given.lower()](*sizes, hidden_channels, sparse=sparse)
+        for name in ("rel_emb", "rel_emb_im"):
+            if hasattr(given, name):  # there are few relations
+                getattr(given, name).sparse = False
     if isinstance(given, KGEModel):
         given = _FAST.get(type(given).forward, Scorer)(given)
     if not isinstance(given, Scorer):

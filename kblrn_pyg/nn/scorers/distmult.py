@@ -21,6 +21,10 @@ class DistMultScorer(Scorer):
 
     metric = "dot"
 
+    @property
+    def is_direct(self) -> bool:
+        return type(self).encode is DistMultScorer.encode
+
     def encode(self) -> Any:
         return self.kge.node_emb.weight
 

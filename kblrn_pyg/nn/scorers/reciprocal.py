@@ -50,6 +50,11 @@ class ReciprocalScorer(Scorer):
         return self.scorer.has_vectors
 
     @property
+    def is_direct(self) -> bool:
+        """Whether those of the scorer are."""
+        return self.scorer.is_direct
+
+    @property
     def title(self) -> str:
         """What explanations call the scorer."""
         return self.scorer.title

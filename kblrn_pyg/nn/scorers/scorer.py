@@ -66,6 +66,11 @@ class Scorer(Rebuildable):
         """Whether queries and rows are vectors, whose entries can be dropped."""
         return type(self).compare is not Scorer.compare
 
+    @property
+    def is_direct(self) -> bool:
+        """Whether rows are embeddings, with nothing computed before."""
+        return type(self).encode is Scorer.encode
+
     def reset_parameters(self) -> None:
         """Draws all embeddings anew."""
         self.kge.reset_parameters()
