@@ -1,5 +1,6 @@
 """Candidates that are checked get what walking gives them, also around hubs."""
 
+import itertools
 import random
 
 import naive
@@ -10,6 +11,8 @@ from test_features import every_rule
 from test_mining import as_kb
 
 from kblrn_pyg.data.queries import SIDES, Queries
+from kblrn_pyg.kernels.candidates import _check, new_scratch
+from kblrn_pyg.kernels.walking import first_steps
 from kblrn_pyg.nn import RelationalExpert
 from kblrn_pyg.rules import PathFeatures, RuleSet
 
@@ -78,13 +81,21 @@ def test_checking_equals_walking_on_random_knowledge_bases(seed):
     rng = random.Random(seed)
     triples, num_entities, num_relations = naive.random_kb(rng)
     rules = every_rule(num_relations, rng, equal_middle=seed % 2 == 0)
-    # One candidate: whatever leads through more than a few entities is checked.
-    entity = torch.arange(num_entities).repeat_interleave(num_relations)
-    rel = torch.arange(num_relations).repeat(num_entities)
-    drawn = rng.choices(range(num_entities), k=len(entity))
-    asked = entity, rel, torch.tensor(drawn).view(-1, 1)
-    kb = as_kb(triples, num_entities, num_relations)
-    check_candidates(kb, rules, asked, seed % 3 == 0)
+    features = PathFeatures(as_kb(triples, num_entities, num_relations), rules)
+    drawn = np.array(rng.choices(range(num_entities), k=12)).reshape(3, 4)
+    different = list(dict.fromkeys(drawn.ravel().tolist()))
+    scratch, out = new_scratch(num_entities), np.empty(12, np.int64)
+    for side, entity in itertools.product(SIDES, range(num_entities)):
+        paths = features._paths[side]
+        for rule, relation in enumerate(rules.head.tolist()):
+            if first_steps(*paths, rule, entity) < 0:
+                continue
+            walk = features.heads if side == "head" else features.tails
+            asked = ([relation], [entity])
+            found = walk(*asked) if side == "head" else walk(*asked[::-1])
+            reached = found.candidate[found.rule == rule]
+            count = _check(paths, rule, entity, drawn, scratch, out)
+            assert out[:count].tolist() == [c for c in different if c in reached]
 
 
 def test_working_memory_is_used_again():

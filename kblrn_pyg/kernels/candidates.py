@@ -14,7 +14,7 @@ from kblrn_pyg.kernels.walking import NO_FACT, first_steps, holds_from, reach
 _GROUP_SIZE = 8
 
 # The number of steps of a walk that take as long as checking one candidate.
-_CHECK_COST = 16
+_CHECK_COST = 256
 
 
 class Scratch(NamedTuple):
@@ -100,9 +100,9 @@ def score_paths(candidates, entity, rel, kept, weight, scores, scratch):
             reached = _with_room(reached, size, most + 1)
             out = reached[size:]
             if is_kept:
-                rule = walks.rule[i]
-                if walks.ptr[i + 1] - walks.ptr[i] <= limit:
-                    count = recall_asked(walks, i, scratch.stamp, out)
+                rule, walk = walks.rule[i], walks.walk[i]
+                if walks.ptr[walk + 1] - walks.ptr[walk] <= limit:
+                    count = recall_asked(walks, walk, scratch.stamp, out)
             else:
                 group = first_steps(adjacency, bodies, rule, entity[q])
                 if group < 0:

@@ -52,7 +52,8 @@ def add_paths(kept, entity, rel, weight, scores, backward, scratch):
         row = scores[q]
         if place[q] >= 0:
             for run in range(walks.run_ptr[place[q]], walks.run_ptr[place[q] + 1]):
-                bounds = walks.ptr[run], walks.ptr[run + 1]
+                walk = walks.walk[run]
+                bounds = walks.ptr[walk], walks.ptr[walk + 1]
                 _add_run(walks.rule[run], walks.reached, bounds, weight, row, backward)
             continue
         u = entity[q]

@@ -7,7 +7,6 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 from torch_geometric.data import Data, HeteroData
-from tqdm import tqdm
 
 from kblrn_pyg.data import DataError, as_kb, flat_triples
 from kblrn_pyg.data.ids import check_ids
@@ -115,7 +114,7 @@ class PathFeatures:
         self._paths = {
             side: Paths(self.adjacency, _bodies(rules, steps[side])) for side in SIDES
         }
-        self._memories = {side: WalkMemory(self._paths[side], 0) for side in SIDES}
+        self._memory = WalkMemory(self._paths, 0)
         self._pool = ScratchPool(partial(new_scratch, self.num_entities))
         self._remembers = False
 
@@ -212,14 +211,9 @@ class PathFeatures:
         if self._remembers:
             return
         head, rel, tail = self._facts
-        # Shown only on a terminal, and only if it takes some time.
-        with tqdm(
-            desc="Walking", unit="query", delay=3, leave=False, disable=None
-        ) as bar:
-            for side, entity in (("head", tail), ("tail", head)):
-                memory = WalkMemory(self._paths[side], self.max_bytes // 2)
-                memory.fill(entity, rel, self._run, bar.update)
-                self._memories[side] = memory
+        memory = WalkMemory(self._paths, self.max_bytes)
+        memory.fill({"head": (tail, rel), "tail": (head, rel)}, self.num_threads)
+        self._memory = memory
         self._remembers = True
 
     def walk_arguments(
@@ -232,9 +226,8 @@ class PathFeatures:
         """
         check_side(side)
         self._check_ids(rel, entities=entity)
-        memory = self._memories[side]
-        place = memory.find(entity, rel)
-        return self._paths[side], memory.walks, place
+        place = self._memory.find(side, entity, rel)
+        return self._paths[side], self._memory.walks, place
 
     def own_evidence(self, head: Ids, rel: Ids, tail: Ids) -> PairFeatures:
         r"""Returns the rules that hold for each fact by that fact alone.

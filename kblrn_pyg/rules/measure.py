@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from kblrn_pyg.kernels.adjacency import Adjacency
 from kblrn_pyg.kernels.body_sizes import (
@@ -38,6 +40,7 @@ def measure_bodies(
     domains: Adjacency,
     num_threads: int | None = None,
     max_body_pairs: int = MAX_BODY_PAIRS,
+    progress: bool = False,
 ) -> RuleSet:
     """Measures body sizes under the semantics of the rules.
 
@@ -78,7 +81,7 @@ def measure_bodies(
     )
     body_size = np.empty(len(bodies), np.int64)
     pca_body_size = np.empty(len(rules), np.int64)
-    for part, sizes, pca_sizes in measuring.run(num_threads):
+    for part, sizes, pca_sizes in measuring.run(num_threads, progress):
         body_size[part] = sizes
         begin, end = rule_ptr[part.start], rule_ptr[part.stop]
         pca_body_size[by_body[begin:end]] = pca_sizes
@@ -103,13 +106,23 @@ class _Measuring:
     is_large: NDArray[np.bool_]
     max_body_pairs: int
 
-    def run(self, num_threads: int | None) -> Iterator[tuple[slice, Ids, Ids]]:
+    def run(
+        self, num_threads: int | None, progress: bool
+    ) -> Iterator[tuple[slice, Ids, Ids]]:
         size = len(self.is_large)
         parts = cut(size, max(1, min(_NUM_PARTS, size)))
         large = np.flatnonzero(self.is_large).tolist()
         scratch = partial(new_scratch, self.adjacency.num_entities)
-        yield from run_all(self._count, parts, scratch, num_threads)
-        yield from run_all(self._estimate, large, scratch, num_threads)
+        counted = run_all(self._count, parts, scratch, num_threads)
+        estimated = run_all(self._estimate, large, scratch, num_threads)
+        yield from tqdm(
+            chain(counted, estimated),
+            total=len(parts) + len(large),
+            desc="measuring",
+            unit="part",
+            disable=not progress,
+            leave=False,
+        )
 
     def _count(self, part: slice, scratch: Scratch) -> tuple[slice, Ids, Ids]:
         ptr, first, second, parallel, choices = self.bodies

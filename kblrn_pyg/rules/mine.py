@@ -108,7 +108,7 @@ def mine_rules(
             (default: :obj:`True`)
         num_threads (int, optional): The number of threads.
             (default: :obj:`None`, all cores)
-        progress (bool, optional): Whether to show a progress bar.
+        progress (bool, optional): Whether to show progress bars.
             (default: :obj:`False`)
     """
     MineSettings(  # which refuses wrong ones
@@ -141,7 +141,7 @@ def mine_rules(
     rules = miner.mine(num_threads, progress)
     if confidences:
         rules = measure_bodies(
-            rules, adjacency, everything, num_threads, max_body_pairs
+            rules, adjacency, everything, num_threads, max_body_pairs, progress
         )
     if skyline:
         rules = _above_parents(rules)
