@@ -64,6 +64,7 @@ def _text(cell: object) -> str:
 def _is_number(cell: str) -> bool:
     """Tells whether a cell is a number, or stands for one that there is not."""
     try:
+        cell = cell.removeprefix("about ")
         float(cell.replace(",", "").replace("−", "-").removesuffix("%").strip())
     except ValueError:
         return cell in ("-", "unknown")

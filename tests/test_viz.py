@@ -516,6 +516,7 @@ def test_rules_without_measures_are_measured(seed, self_loops):
         measured.steps,
         measured.parallel,
         *[np.full(len(measured), -1)] * 4,
+        np.zeros(len(measured), bool),
         measured.semantics,
     )
     model = KBLRN.from_data(data, "r", rules=bare)

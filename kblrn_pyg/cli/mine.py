@@ -88,6 +88,7 @@ def _summary(rules: "RuleSet") -> str:
 
 def _best(rules: "RuleSet", number: int) -> str:
     from kblrn_pyg.rules import body_text
+    from kblrn_pyg.rules.text import about
 
     # Over all relations, unlike 'RuleSet.sort'. Rules of a handful of facts are
     # sure but useless: rank by both.
@@ -98,8 +99,8 @@ def _best(rules: "RuleSet", number: int) -> str:
             body_text(rules, i),
             int(rules.support[i]),
             float(rules.head_coverage[i]),
-            float(rules.confidence[i]),
-            float(rules.pca_confidence[i]),
+            f"{about(rules, i)}{rules.confidence[i]:.4g}",
+            f"{about(rules, i)}{rules.pca_confidence[i]:.4g}",
         ]
         for i in (-worth).argsort(kind="stable")[:number].tolist()
     ]

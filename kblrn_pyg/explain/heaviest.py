@@ -12,6 +12,7 @@ from kblrn_pyg.nn import KBLRN, RelationalExpert
 from kblrn_pyg.rules import PathFeatures, RuleSet, body_text
 from kblrn_pyg.rules.measure import measure_bodies
 from kblrn_pyg.rules.ruleset import Ids
+from kblrn_pyg.rules.text import about
 from kblrn_pyg.table import format_table
 
 
@@ -36,7 +37,7 @@ class WeightedRules:
             (
                 f"{weight:+.3f}",
                 f"{rules.head_coverage[i]:.3f}",
-                f"{rules.pca_confidence[i]:.3f}",
+                f"{about(rules, i)}{rules.pca_confidence[i]:.3f}",
                 f"{rules.support[i]:,}",
                 body_text(rules, i),
             )
@@ -51,7 +52,8 @@ def heaviest_rules(
 ) -> WeightedRules:
     r"""Returns the rules of a relation with the largest weights of either sign.
 
-    Measures that mining left out are computed now.
+    Measures that mining left out are computed now, or estimated as
+    :meth:`mine_rules` says.
 
     Args:
         model (KBLRN): The model; the first of its experts that weighs rules is

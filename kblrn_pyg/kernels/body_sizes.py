@@ -1,35 +1,65 @@
 """How many pairs a body holds for, in the whole knowledge base."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 from kblrn_pyg.kernels.walking import reach_parallel
 
 
+class Scratch(NamedTuple):
+    r"""The working memory of one thread; nothing in it has to be wiped between calls.
+
+    Args:
+        clock: The serial number of the last walk.
+        stamp: The serial number of the walk that reached an entity last.
+        onward: For each entity, its group of a second code, plus one; 0
+            everywhere between calls.
+    """
+
+    clock: np.ndarray
+    stamp: np.ndarray
+    onward: np.ndarray
+
+
+def new_scratch(num_entities: int) -> Scratch:
+    r"""Makes the working memory of one thread.
+
+    Args:
+        num_entities (int): The number of entities.
+    """
+    stamp, onward = np.zeros((2, num_entities), np.int64)
+    return Scratch(np.zeros(1, np.int64), stamp, onward)
+
+
 @njit(cache=True, nogil=True)
-def body_sizes(adjacency, domains, bodies, rule_code, stamp, onward):
+def body_sizes(adjacency, domains, bodies, rule_code, leave, scratch):
     """Counts the pairs of each body, and those of each rule under PCA.
 
     Body ``i`` belongs to the rules ``bodies.ptr[i] .. bodies.ptr[i + 1] - 1``, for
     each of which ``rule_code`` names the code that a pair's first entity must have
-    in ``domains``. ``stamp`` must be -1 and ``onward`` 0 everywhere; ``onward`` is
-    left so. Bodies that share their second code should be adjacent.
+    in ``domains``. Bodies for which ``leave`` is true are not counted. Bodies that
+    share their second code should be adjacent.
     """
     rule_ptr, first, second, parallel, choices = bodies
+    clock, stamp, onward = scratch
     reached, common = np.zeros(len(stamp), np.int64), np.empty(len(stamp), np.int64)
     sizes = np.zeros(len(first), np.int64)
     pca_sizes = np.zeros(len(rule_code), np.int64)
-    serial = 0
     current = -1  # the code whose groups 'onward' holds
     for i in range(len(first)):
+        if leave[i]:
+            continue
         if second[i] != current:
-            _set_onward(adjacency, current, onward, False)
-            _set_onward(adjacency, second[i], onward, True)
+            set_onward(adjacency, current, onward, False)
+            set_onward(adjacency, second[i], onward, True)
             current = second[i]
         begin, end = adjacency.code_ptr[first[i]], adjacency.code_ptr[first[i] + 1]
         for group in range(begin, end):
             source = adjacency.group_entity[group]
-            serial += 1
+            clock[0] += 1
+            serial = clock[0]
             if second[i] < 0:
                 count = _num_neighbours(adjacency, group, source, choices)
             elif parallel[i]:
@@ -49,12 +79,12 @@ def body_sizes(adjacency, domains, bodies, rule_code, stamp, onward):
                 pca_sizes[k] += reached[domains.group_entity[j]]
         for group in range(begin, end):
             reached[adjacency.group_entity[group]] = 0
-    _set_onward(adjacency, current, onward, False)
+    set_onward(adjacency, current, onward, False)
     return sizes, pca_sizes
 
 
 @njit(cache=True, nogil=True)
-def _set_onward(adjacency, code, onward, on):
+def set_onward(adjacency, code, onward, on):
     """Sets, for each entity, its group of a code, plus one; or resets it to 0."""
     if code < 0:
         return
@@ -99,4 +129,61 @@ def _num_reached(adjacency, group, onward, source, choices, serial, stamp):
                 continue
             stamp[target] = serial
             count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def walked_steps(adjacency, first, second):
+    """Counts the pairs of each two-hop body, once for each middle.
+
+    That takes no walk: a middle contributes a product. One-hop bodies get 0.
+    """
+    code_ptr, entity = adjacency.code_ptr, adjacency.group_entity
+    start = adjacency.group_start
+    steps = np.zeros(len(first), np.int64)
+    for i in range(len(first)):
+        if second[i] < 0:
+            continue
+        back = first[i] ^ 1  # from the middles to where paths begin
+        a, b = code_ptr[back], code_ptr[second[i]]
+        while a < code_ptr[back + 1] and b < code_ptr[second[i] + 1]:
+            if entity[a] < entity[b]:
+                a += 1
+            elif entity[a] > entity[b]:
+                b += 1
+            else:
+                steps[i] += (start[a + 1] - start[a]) * (start[b + 1] - start[b])
+                a += 1
+                b += 1
+    return steps
+
+
+@njit(cache=True, nogil=True)
+def steps_from(adjacency, code, onward):
+    """Does what :meth:`walked_steps` does for each code group of a first code."""
+    neighbour, start = adjacency.neighbour, adjacency.group_start
+    begin, end = adjacency.code_ptr[code], adjacency.code_ptr[code + 1]
+    steps = np.zeros(end - begin, np.int64)
+    for group in range(begin, end):
+        for i in range(start[group], start[group + 1]):
+            step = onward[neighbour[i]] - 1
+            if step >= 0:
+                steps[group - begin] += start[step + 1] - start[step]
+    return steps
+
+
+@njit(cache=True, nogil=True)
+def reached_from(adjacency, groups, choices, scratch):
+    """Counts what a two-hop body reaches from some code groups of its first code.
+
+    ``scratch.onward`` must be set to its second code.
+    """
+    clock, stamp, onward = scratch
+    count = np.empty(len(groups), np.int64)
+    for k in range(len(groups)):
+        clock[0] += 1
+        source = adjacency.group_entity[groups[k]]
+        count[k] = _num_reached(
+            adjacency, groups[k], onward, source, choices, clock[0], stamp
+        )
     return count

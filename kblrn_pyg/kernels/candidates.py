@@ -6,15 +6,15 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from kblrn_pyg.kernels.recall import recall_asked
+from kblrn_pyg.kernels.recall import UNASKED, recall_asked
 from kblrn_pyg.kernels.scoring import activation, add_difference_gradient
-from kblrn_pyg.kernels.walking import first_steps, reach
-
-# A stamp that no serial number reaches: an entity that nobody asks about.
-_UNASKED = np.iinfo(np.int64).max
+from kblrn_pyg.kernels.walking import NO_FACT, first_steps, holds_from, reach
 
 # How many equal queries share one walk, which bounds what it may reach.
 _GROUP_SIZE = 8
+
+# The number of steps of a walk that take as long as checking one candidate.
+_CHECK_COST = 256
 
 
 class Scratch(NamedTuple):
@@ -61,19 +61,23 @@ def new_scratch(num_entities: int) -> Scratch:
     return Scratch(
         np.zeros(num_entities),
         np.zeros(1, np.int64),
-        np.full(num_entities, _UNASKED),
+        np.full(num_entities, UNASKED),
     )
 
 
 @njit(cache=True, nogil=True)
-def score_paths(candidates, entity, rel, paths, weight, scores, scratch):
+def score_paths(candidates, entity, rel, kept, weight, scores, scratch):
     """Writes the sum of the weights of all bodies that hold for each candidate.
 
-    Queries with the same entity and relation should stand together. Returns
-    what was :class:`Reached`, for the way back.
+    ``kept`` is what ``PathFeatures.walk_arguments`` returns. A rule that reaches
+    a lot, as through a hub, is checked for each candidate instead of walked, so
+    that the work is bounded by the number of candidates. Queries with the same
+    entity and relation should stand together. Returns what was
+    :class:`Reached`, for the way back.
     """
     num_queries, num_candidates = candidates.shape
-    adjacency, bodies, _, walks, place = paths
+    paths, walks, place = kept
+    adjacency, bodies = paths
     first = np.empty(num_queries + 1, np.int64)
     run_ptr = np.zeros(num_queries + 1, np.int64)
     rules, ptr = np.empty(64, np.int64), np.zeros(65, np.int64)
@@ -83,7 +87,8 @@ def score_paths(candidates, entity, rel, paths, weight, scores, scratch):
     while q < num_queries:
         last = _last_of_group(entity, rel, q, num_queries)
         _ask(candidates[q:last], scratch)
-        most = (last - q) * num_candidates + 1
+        most = (last - q) * num_candidates
+        limit = _CHECK_COST * most
         is_kept = place[q] >= 0
         if is_kept:
             begin, end = walks.run_ptr[place[q]], walks.run_ptr[place[q] + 1]
@@ -91,26 +96,24 @@ def score_paths(candidates, entity, rel, paths, weight, scores, scratch):
             begin, end = bodies.ptr[rel[q]], bodies.ptr[rel[q] + 1]
         for i in range(begin, end):
             # Either a kept walk of a rule, or a rule that has to be walked.
-            reached = _with_room(reached, size, most)
+            rule, count = i, -1
+            reached = _with_room(reached, size, most + 1)
+            out = reached[size:]
             if is_kept:
-                rule = walks.rule[i]
-                count = recall_asked(walks, i, scratch.stamp, reached[size:])
+                rule, walk = walks.rule[i], walks.walk[i]
+                if walks.ptr[walk + 1] - walks.ptr[walk] <= limit:
+                    count = recall_asked(walks, walk, scratch.stamp, out)
             else:
-                rule = i
                 group = first_steps(adjacency, bodies, rule, entity[q])
                 if group < 0:
                     continue
                 scratch.clock[0] += 1
+                serial = scratch.clock[0]
                 count = reach(
-                    adjacency,
-                    bodies,
-                    rule,
-                    entity[q],
-                    group,
-                    scratch.clock[0],
-                    scratch.stamp,
-                    reached[size:],
+                    paths, rule, entity[q], group, serial, limit, scratch.stamp, out
                 )
+            if count < 0:
+                count = _check(paths, rule, entity[q], candidates[q:last], scratch, out)
             if count == 0:
                 continue
             for k in range(size, size + count):
@@ -240,6 +243,25 @@ def _last_of_group(entity, rel, first, end):
 
 
 @njit(cache=True, nogil=True)
+def _check(paths, rule, source, candidates, scratch, out):
+    """Writes the candidates that a rule reaches, looking at each of them once."""
+    group = first_steps(paths.adjacency, paths.bodies, rule, source)
+    scratch.clock[0] += 1
+    serial = scratch.clock[0]
+    middle = np.empty(1, np.int64)
+    count = 0
+    for drawn in candidates:
+        for c in drawn:
+            if scratch.stamp[c] == serial:
+                continue
+            scratch.stamp[c] = serial
+            if holds_from(paths, rule, source, group, c, NO_FACT, middle):
+                out[count] = c
+                count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
 def _with_room(array, size, more):
     """Returns an array that has room for more entries behind the first ones."""
     if size + more <= len(array):
@@ -261,4 +283,4 @@ def _ask(candidates, scratch):
 def _forget(candidates, scratch):
     for drawn in candidates:
         for c in drawn:
-            scratch.stamp[c] = _UNASKED
+            scratch.stamp[c] = UNASKED

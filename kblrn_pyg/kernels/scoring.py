@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from kblrn_pyg.kernels.walking import first_steps, reach
+from kblrn_pyg.kernels.walking import NO_LIMIT, first_steps, reach
 
 
 class Differences(NamedTuple):
@@ -41,27 +41,30 @@ def activation(difference, centre, width, use_sign):
 
 
 @njit(cache=True, nogil=True)
-def add_paths(paths, entity, rel, weight, scores, backward, stamp, out):
+def add_paths(kept, entity, rel, weight, scores, backward, scratch):
     """Adds the weight of every body that holds to the score of its candidate.
 
-    ``paths`` are what ``PathFeatures.walk_arguments`` returns. If ``backward``,
+    ``kept`` is what ``PathFeatures.walk_arguments`` returns. If ``backward``,
     ``weight`` and ``scores`` are gradients, and those of the weights are added to.
     """
-    adjacency, bodies, _, walks, place = paths
-    serial = 0
+    paths, walks, place = kept
+    adjacency, bodies = paths
+    clock, stamp, out = scratch
     for q in range(len(entity)):
         row = scores[q]
         if place[q] >= 0:
             for run in range(walks.run_ptr[place[q]], walks.run_ptr[place[q] + 1]):
-                bounds = walks.ptr[run], walks.ptr[run + 1]
+                walk = walks.walk[run]
+                bounds = walks.ptr[walk], walks.ptr[walk + 1]
                 _add_run(walks.rule[run], walks.reached, bounds, weight, row, backward)
             continue
+        u = entity[q]
         for rule in range(bodies.ptr[rel[q]], bodies.ptr[rel[q] + 1]):
-            group = first_steps(adjacency, bodies, rule, entity[q])
+            group = first_steps(adjacency, bodies, rule, u)
             if group < 0:
                 continue
-            serial += 1
-            count = reach(adjacency, bodies, rule, entity[q], group, serial, stamp, out)
+            clock[0] += 1
+            count = reach(paths, rule, u, group, clock[0], NO_LIMIT, stamp, out)
             _add_run(rule, out, (0, count), weight, row, backward)
 
 

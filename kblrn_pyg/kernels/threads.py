@@ -158,6 +158,20 @@ class ScratchPool(Generic[Scratch]):
         yield scratch
         self._free.append(scratch)  # not after an error, which may have left traces
 
+    def run_slices(
+        self,
+        function: Callable[[slice, Scratch], Result],
+        size: int,
+        num_threads: int | None = None,
+    ) -> list[Result]:
+        """Does what :meth:`run_slices` does, with working memory of the pool."""
+
+        def work(part: slice, _: None) -> Result:
+            with self.borrowed() as scratch:
+                return function(part, scratch)
+
+        return run_slices(work, size, no_scratch, num_threads)
+
     def __reduce__(self) -> tuple[type["ScratchPool[Scratch]"], tuple]:
         return type(self), (self._make,)  # copies make their own
 

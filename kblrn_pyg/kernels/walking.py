@@ -5,8 +5,14 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from kblrn_pyg.kernels.adjacency import find_group
+from kblrn_pyg.kernels.adjacency import Adjacency, find_group
 from kblrn_pyg.kernels.mining import Choices
+
+# For walks that are walked to their end, however long they are.
+NO_LIMIT = np.iinfo(np.int64).max
+
+# No fact is left aside.
+NO_FACT = (-1, -1, -1)
 
 # The number of steps along a list that take as long as finding a group.
 _LOOK_UP_COST = 8
@@ -30,6 +36,45 @@ class Bodies(NamedTuple):
     choices: Choices
 
 
+class Paths(NamedTuple):
+    r"""All that is needed to walk the bodies of rules from one end.
+
+    Args:
+        adjacency: The facts that bodies may use.
+        bodies: The bodies.
+    """
+
+    adjacency: Adjacency
+    bodies: Bodies
+
+
+class Scratch(NamedTuple):
+    r"""The working memory of one thread; nothing in it has to be wiped between calls.
+
+    Args:
+        clock: The serial number of the last walk.
+        stamp: The serial number of the walk that reached an entity last.
+        out: What a walk reaches.
+    """
+
+    clock: np.ndarray
+    stamp: np.ndarray
+    out: np.ndarray
+
+
+def new_scratch(num_entities: int) -> Scratch:
+    r"""Makes the working memory of one thread.
+
+    Args:
+        num_entities (int): The number of entities.
+    """
+    return Scratch(
+        np.zeros(1, np.int64),
+        np.zeros(num_entities, np.int64),
+        np.empty(num_entities, np.int64),
+    )
+
+
 @njit(cache=True, nogil=True)
 def first_steps(adjacency, bodies, rule, source):
     """Returns the code group of the first steps of a body, -1 if it has none.
@@ -42,14 +87,19 @@ def first_steps(adjacency, bodies, rule, source):
 
 
 @njit(cache=True, nogil=True)
-def reach(adjacency, bodies, rule, source, group, serial, stamp, out):
+def reach(paths, rule, source, group, serial, limit, stamp, out):
     """Writes the distinct entities that the body of a rule reaches to ``out``.
 
     ``group`` is that of its first steps. ``stamp`` has an entry for each entity;
-    those whose stamp is ``serial`` or more are left out. Returns their number.
+    those whose stamp is ``serial`` or more are left out. Returns their number,
+    or -1 if the walk would take more than ``limit`` steps.
     """
+    adjacency, bodies = paths
     second, choices = bodies.second[rule], bodies.choices
     neighbour, start = adjacency.neighbour, adjacency.group_start
+    num_steps = start[group + 1] - start[group]
+    if num_steps > limit:
+        return -1
     if second < 0:
         count = 0
         for i in range(start[group], start[group + 1]):
@@ -62,6 +112,8 @@ def reach(adjacency, bodies, rule, source, group, serial, stamp, out):
         return count
     if bodies.parallel[rule]:
         other = find_group(adjacency.code_ptr, adjacency.group_entity, second, source)
+        if other >= 0 and num_steps + start[other + 1] - start[other] > limit:
+            return -1
         return reach_parallel(
             adjacency, group, other, source, choices, serial, stamp, out
         )
@@ -69,7 +121,8 @@ def reach(adjacency, bodies, rule, source, group, serial, stamp, out):
     # Many middles: follow them through the sorted list of all entities that can
     # go on. Few middles: look each one up.
     onward, end = adjacency.code_ptr[second], adjacency.code_ptr[second + 1]
-    follow = end - onward <= _LOOK_UP_COST * (start[group + 1] - start[group])
+    num_steps *= _LOOK_UP_COST
+    follow = end - onward <= num_steps
     for i in range(start[group], start[group + 1]):
         x = neighbour[i]
         if follow:
@@ -85,6 +138,9 @@ def reach(adjacency, bodies, rule, source, group, serial, stamp, out):
                 continue
         if x == source and not choices.equal_middle:
             continue
+        num_steps += start[onward + 1] - start[onward]
+        if num_steps > limit:
+            return -1
         for j in range(start[onward], start[onward + 1]):
             target = neighbour[j]
             if stamp[target] >= serial:
@@ -125,15 +181,15 @@ def reach_parallel(adjacency, group, other, source, choices, serial, stamp, out)
 
 
 @njit(cache=True, nogil=True)
-def walk_queries(adjacency, bodies, choices, source, rel, stamp, out):
+def walk_queries(paths, source, rel, scratch):
     """Finds the (candidate, rule) pairs of each query, rule by rule.
 
-    ``stamp`` must be -1 everywhere, and ``out`` must have room for all entities.
     Returns where the pairs of each query begin, the candidates and the rules.
     """
+    adjacency, bodies = paths
+    clock, stamp, out = scratch
     ptr = np.zeros(len(source) + 1, np.int64)
     candidate = rule_id = np.empty(0, np.int64)
-    serial = 0
     for is_counted in (False, True):
         if is_counted:
             ptr = np.cumsum(ptr)
@@ -143,22 +199,14 @@ def walk_queries(adjacency, bodies, choices, source, rel, stamp, out):
             )
         for q in range(len(source)):
             k = ptr[q]
+            u = source[q]
             for rule in range(bodies.ptr[rel[q]], bodies.ptr[rel[q] + 1]):
-                group = first_steps(adjacency, bodies, rule, source[q])
+                group = first_steps(adjacency, bodies, rule, u)
                 if group < 0:
                     continue
-                serial += 1
+                clock[0] += 1
                 to = candidate[k:] if is_counted else out
-                count = reach(
-                    adjacency,
-                    bodies,
-                    rule,
-                    source[q],
-                    group,
-                    serial,
-                    stamp,
-                    to,
-                )
+                count = reach(paths, rule, u, group, clock[0], NO_LIMIT, stamp, to)
                 if is_counted:
                     rule_id[k : k + count] = rule
                     k += count
@@ -173,6 +221,11 @@ def _is_step(adjacency, source, code, target, own):
     group = find_group(adjacency.code_ptr, adjacency.group_entity, code, source)
     if group < 0:
         return False
+    return _leads_to(adjacency, source, code, group, target, own)
+
+
+@njit(cache=True, nogil=True)
+def _leads_to(adjacency, source, code, group, target, own):
     if find_group(adjacency.group_start, adjacency.neighbour, group, target) < 0:
         return False
     return not _is_own(source, code, target, own)
@@ -189,30 +242,33 @@ def _is_own(source, code, target, own):
 
 
 @njit(cache=True, nogil=True)
-def middles(adjacency, bodies, choices, rule, head, tail, own, out):
+def middles(paths, rule, head, group, tail, own, out):
     """Writes the middles of a two-hop body, no more than ``out`` has room for.
 
-    ``own`` is a fact that does not count; relation -1 means none.
+    ``group`` is that of its first steps; ``own`` is a fact that does not count,
+    relation -1 means none. The shorter list of neighbours is gone through and the
+    longer one searched, so that a hub at either end costs little.
     """
+    adjacency, bodies = paths
     first, second = bodies.first[rule], bodies.second[rule]
-    group = find_group(adjacency.code_ptr, adjacency.group_entity, first, head)
     back = find_group(adjacency.code_ptr, adjacency.group_entity, second ^ 1, tail)
-    if group < 0 or back < 0:
+    if back < 0:
         return 0
     neighbour, start = adjacency.neighbour, adjacency.group_start
+    if start[group + 1] - start[group] <= start[back + 1] - start[back]:
+        shorter, longer = group, back
+    else:
+        shorter, longer = back, group
+    at, end = start[longer], start[longer + 1]
     count = 0
-    i, j = start[group], start[back]
-    while i < start[group + 1] and j < start[back + 1] and count < len(out):
+    for i in range(start[shorter], start[shorter + 1]):
         x = neighbour[i]
-        if x < neighbour[j]:
-            i += 1
+        at = _seek(neighbour, at, end, x)
+        if at == end or count == len(out):
+            break
+        if neighbour[at] != x:
             continue
-        if x > neighbour[j]:
-            j += 1
-            continue
-        i += 1
-        j += 1
-        if (x == head or x == tail) and not choices.equal_middle:
+        if (x == head or x == tail) and not bodies.choices.equal_middle:
             continue
         if _is_own(head, first, x, own) or _is_own(x, second, tail, own):
             continue
@@ -222,29 +278,56 @@ def middles(adjacency, bodies, choices, rule, head, tail, own, out):
 
 
 @njit(cache=True, nogil=True)
-def holds(adjacency, bodies, choices, rule, head, tail, own, out):
+def _seek(values, begin, end, least):
+    """Returns the first place of a value not below ``least``, by growing strides."""
+    stride, high = 1, begin
+    while high < end and values[high] < least:
+        begin = high + 1
+        high += stride
+        stride *= 2
+    high = min(high, end)
+    while begin < high:
+        middle = (begin + high) >> 1
+        if values[middle] < least:
+            begin = middle + 1
+        else:
+            high = middle
+    return begin
+
+
+@njit(cache=True, nogil=True)
+def holds(paths, rule, head, tail, own, out):
     """Tells whether a body holds for a pair without the own fact.
 
     ``out`` is working memory with room for one entity.
     """
-    if head == tail and not choices.equal_ends:
+    group = first_steps(paths.adjacency, paths.bodies, rule, head)
+    return group >= 0 and holds_from(paths, rule, head, group, tail, own, out)
+
+
+@njit(cache=True, nogil=True)
+def holds_from(paths, rule, head, group, tail, own, out):
+    """Does what :meth:`holds` does, given the group of the first steps."""
+    adjacency, bodies = paths
+    if head == tail and not bodies.choices.equal_ends:
         return False
     first, second = bodies.first[rule], bodies.second[rule]
     if second >= 0 and not bodies.parallel[rule]:
-        return middles(adjacency, bodies, choices, rule, head, tail, own, out) > 0
-    if not _is_step(adjacency, head, first, tail, own):
+        return middles(paths, rule, head, group, tail, own, out) > 0
+    if not _leads_to(adjacency, head, first, group, tail, own):
         return False
     return second < 0 or _is_step(adjacency, head, second, tail, own)
 
 
 @njit(cache=True, nogil=True)
-def pair_rules(adjacency, bodies, choices, facts, leave_own, only_own):
+def pair_rules(paths, facts, leave_own, only_own):
     """Finds the rules that hold for each fact.
 
     If ``leave_own``, a fact does not count for itself. If ``only_own``, the rules
     are those that hold by the fact itself alone. Returns where the rules of each
     fact begin, and the rules.
     """
+    bodies = paths.bodies
     heads, relations, tails = facts
     ptr = np.zeros(len(heads) + 1, np.int64)
     found = []
@@ -256,9 +339,9 @@ def pair_rules(adjacency, bodies, choices, facts, leave_own, only_own):
             first, second = bodies.first[rule], bodies.second[rule]
             if only_own and first >> 1 != r and second >> 1 != r:
                 continue
-            if not holds(adjacency, bodies, choices, rule, h, t, left_out, out):
+            if not holds(paths, rule, h, t, left_out, out):
                 continue
-            if only_own and holds(adjacency, bodies, choices, rule, h, t, own, out):
+            if only_own and holds(paths, rule, h, t, own, out):
                 continue
             found.append(rule)
         ptr[i + 1] = len(found)

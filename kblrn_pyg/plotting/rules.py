@@ -14,6 +14,7 @@ from kblrn_pyg.explain import WeightedRules
 from kblrn_pyg.plotting.fitting import fit, text_width
 from kblrn_pyg.plotting.style import BLUE, GREY, ORANGE
 from kblrn_pyg.rules import RuleSet, body_text
+from kblrn_pyg.rules.text import fraction_text
 
 # All in inches.
 _MAX_BODY, _BARS, _COLUMN = 4.6, 3.0, 0.85
@@ -67,14 +68,12 @@ def _title(rules: RuleSet, num_rules: int) -> str:
 
 def _columns(rules: RuleSet) -> dict[str, list[str]]:
     return {
-        "head\ncoverage": [_fraction_text(value) for value in rules.head_coverage],
-        "PCA\nconfidence": [_fraction_text(value) for value in rules.pca_confidence],
+        "head\ncoverage": [fraction_text(value) for value in rules.head_coverage],
+        "PCA\nconfidence": [
+            fraction_text(*pair) for pair in zip(rules.pca_confidence, rules.estimated)
+        ],
         "support": [f"{value:,}" for value in rules.support],
     }
-
-
-def _fraction_text(value: float) -> str:
-    return "< 0.01" if 0 < value < 0.005 else f"{value:.2f}"
 
 
 def _draw_weights(

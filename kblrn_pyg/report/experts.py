@@ -26,6 +26,7 @@ from kblrn_pyg.report.html import (
     table,
 )
 from kblrn_pyg.rules import body_text
+from kblrn_pyg.rules.text import fraction_text
 
 _NUM_RULES = 10
 # How many relations are unfolded at first.
@@ -113,8 +114,8 @@ def _rules(found: WeightedRules, short: Mapping[str, str], is_open: bool) -> Htm
             "tr",
             scale.cell(weight),
             element("td", body_words(body_text(rules, i))),
-            number(_fraction(rules.head_coverage[i])),
-            number(_fraction(rules.pca_confidence[i])),
+            number(fraction_text(rules.head_coverage[i])),
+            number(fraction_text(rules.pca_confidence[i], rules.estimated[i])),
             element("td", f"{rules.support[i]:,}", class_="number wide"),
         )
         for i, weight in enumerate(found.weight.tolist())
@@ -126,7 +127,3 @@ def _rules(found: WeightedRules, short: Mapping[str, str], is_open: bool) -> Htm
         table(header, rows, f"Heaviest rules of {name}", "weights"),
         open=is_open,
     )
-
-
-def _fraction(value: float) -> str:
-    return "< 0.01" if 0 < value < 0.005 else f"{value:.2f}"

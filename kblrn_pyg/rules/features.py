@@ -1,28 +1,40 @@
 """Which bodies hold: for pairs, for all candidates of a query, and why."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from torch_geometric.data import Data, HeteroData
-from tqdm import tqdm
 
 from kblrn_pyg.data import DataError, as_kb, flat_triples
 from kblrn_pyg.data.ids import check_ids
 from kblrn_pyg.data.queries import SIDES, check_side
 from kblrn_pyg.kernels.adjacency import Adjacency, build_adjacency
-from kblrn_pyg.kernels.mining import Choices
 from kblrn_pyg.kernels.recall import Walks
 from kblrn_pyg.kernels.scoring import add_paths
-from kblrn_pyg.kernels.threads import default_threads, no_scratch, run_slices
-from kblrn_pyg.kernels.walking import Bodies, holds, middles, pair_rules, walk_queries
+from kblrn_pyg.kernels.threads import (
+    ScratchPool,
+    default_threads,
+    no_scratch,
+    run_slices,
+)
+from kblrn_pyg.kernels.walking import (
+    NO_FACT,
+    Bodies,
+    Paths,
+    Scratch,
+    first_steps,
+    holds,
+    middles,
+    new_scratch,
+    pair_rules,
+    walk_queries,
+)
 from kblrn_pyg.rules.measure import reverse_steps
 from kblrn_pyg.rules.memory import WalkMemory
 from kblrn_pyg.rules.ruleset import Ids, RuleSet, relation_names
-
-# No fact is left aside.
-_NO_FACT = (-1, -1, -1)
 
 
 class PairFeatures(NamedTuple):
@@ -53,6 +65,7 @@ class QueryFeatures(NamedTuple):
 
 
 Found = TypeVar("Found", PairFeatures, QueryFeatures)
+Result = TypeVar("Result")
 
 
 class PathFeatures:
@@ -68,7 +81,7 @@ class PathFeatures:
         rules (RuleSet): The rules.
         num_threads (int, optional): The number of threads.
             (default: :obj:`None`, all cores)
-        max_bytes (int, optional): The approximate limit of the memory that
+        max_bytes (int, optional): The limit of the memory that
             :meth:`remember` takes. (default: :obj:`1_500_000_000`)
     """
 
@@ -93,13 +106,16 @@ class PathFeatures:
         self.max_bytes = max_bytes
         self._has_loop = np.zeros(self.num_entities, bool)
         self._has_loop[head[head == tail]] = True
-        self.choices = rules.semantics.choices
         # By the side that is asked for: tails are reached from heads.
-        self._bodies = {
-            "head": _bodies(rules, reverse_steps(rules.steps, rules.parallel)),
-            "tail": _bodies(rules, rules.steps),
+        steps = {
+            "head": reverse_steps(rules.steps, rules.parallel),
+            "tail": rules.steps,
         }
-        self._memories = {side: WalkMemory(self.num_entities, 0) for side in SIDES}
+        self._paths = {
+            side: Paths(self.adjacency, _bodies(rules, steps[side])) for side in SIDES
+        }
+        self._memory = WalkMemory(self._paths, 0)
+        self._pool = ScratchPool(partial(new_scratch, self.num_entities))
         self._remembers = False
 
     @property
@@ -189,24 +205,20 @@ class PathFeatures:
     def remember(self) -> None:
         """Walks the queries that the facts answer, and keeps what is reached.
 
-        The first loss calls this: every epoch asks these queries again.
+        The first loss calls this: every epoch asks these queries again. Those that
+        reach too much for :obj:`max_bytes`, as through hubs, are not kept.
         """
         if self._remembers:
             return
         head, rel, tail = self._facts
-        # Shown only on a terminal, and only if it takes some time.
-        with tqdm(
-            desc="Walking", unit="query", delay=3, leave=False, disable=None
-        ) as bar:
-            for side, entity in (("head", tail), ("tail", head)):
-                memory = WalkMemory(self.num_entities, self.max_bytes // 2)
-                memory.fill(entity, rel, partial(self._walk, side), bar.update)
-                self._memories[side] = memory
+        memory = WalkMemory(self._paths, self.max_bytes)
+        memory.fill({"head": (tail, rel), "tail": (head, rel)}, self.num_threads)
+        self._memory = memory
         self._remembers = True
 
     def walk_arguments(
         self, side: str, entity: Ids, rel: Ids
-    ) -> tuple[Adjacency, Bodies, Choices, Walks, Ids]:
+    ) -> tuple[Paths, Walks, Ids]:
         """Returns what kernels need to walk queries for a side.
 
         The last two are the walks that are kept, and the position of each
@@ -214,9 +226,8 @@ class PathFeatures:
         """
         check_side(side)
         self._check_ids(rel, entities=entity)
-        memory = self._memories[side]
-        place = memory.find(entity, rel)
-        return self.adjacency, self._bodies[side], self.choices, memory.walks, place
+        place = self._memory.find(side, entity, rel)
+        return self._paths[side], self._memory.walks, place
 
     def own_evidence(self, head: Ids, rel: Ids, tail: Ids) -> PairFeatures:
         r"""Returns the rules that hold for each fact by that fact alone.
@@ -247,13 +258,14 @@ class PathFeatures:
         """
         if not self.holds(rule, head, tail):
             return np.empty(0, np.int64)
-        bodies = self._bodies["tail"]
-        if bodies.second[rule] < 0 or bodies.parallel[rule]:
+        paths = self._paths["tail"]
+        if paths.bodies.second[rule] < 0 or paths.bodies.parallel[rule]:
             return np.empty(0, np.int64)
         limit = self.num_entities if limit is None else min(limit, self.num_entities)
         out = np.empty(limit, np.int64)
-        given = (self.adjacency, bodies, self.choices, rule, int(head), int(tail))
-        return out[: middles(*given, _NO_FACT, out)]
+        group = first_steps(self.adjacency, paths.bodies, rule, int(head))
+        count = middles(paths, rule, int(head), group, int(tail), NO_FACT, out)
+        return out[:count]
 
     def holds(self, rule: int, head: int, tail: int) -> bool:
         r"""Returns whether the body of a rule holds for a pair.
@@ -266,9 +278,8 @@ class PathFeatures:
         ids = np.array([[rule], [head], [tail]])
         sizes = len(self.rules), self.num_entities, self.num_entities
         check_ids(dict(zip(("rules", "heads", "tails"), zip(ids, sizes))))
-        bodies = self._bodies["tail"]
-        given = (self.adjacency, bodies, self.choices, rule, int(head), int(tail))
-        return bool(holds(*given, _NO_FACT, np.empty(1, np.int64)))
+        given = (self._paths["tail"], rule, int(head), int(tail))
+        return bool(holds(*given, NO_FACT, np.empty(1, np.int64)))
 
     def _build(self, self_loops: bool) -> Adjacency:
         num_relations = len(self.rules.relations)
@@ -279,28 +290,24 @@ class PathFeatures:
     def _pair_rules(
         self, facts: tuple[Ids, Ids, Ids], leave_own: bool, only_own: bool
     ) -> PairFeatures:
-        known = self.adjacency, self._bodies["tail"], self.choices
+        paths = self._paths["tail"]
 
         def find(part: slice, _: None) -> PairFeatures:
             some = tuple(column[part] for column in facts)
-            return PairFeatures(*pair_rules(*known, some, leave_own, only_own))
+            return PairFeatures(*pair_rules(paths, some, leave_own, only_own))
 
         return _join(run_slices(find, len(facts[0]), no_scratch, self.num_threads))
 
     def _walk(self, side: str, source: ArrayLike, rel: ArrayLike) -> QueryFeatures:
         sources, rels = (np.ascontiguousarray(ids, np.int64) for ids in (source, rel))
         self._check_ids(rels, entities=sources)
-        known = self.adjacency, self._bodies[side], self.choices
+        paths = self._paths[side]
 
-        def walk(part: slice, scratch: tuple[Ids, Ids]) -> QueryFeatures:
-            scratch[0].fill(-1)
-            return QueryFeatures(
-                *walk_queries(*known, sources[part], rels[part], *scratch)
-            )
+        def walk(part: slice, scratch: Scratch) -> QueryFeatures:
+            found = walk_queries(paths, sources[part], rels[part], scratch)
+            return QueryFeatures(*found)
 
-        return _join(
-            run_slices(walk, len(sources), self._new_scratch, self.num_threads)
-        )
+        return _join(self._run(walk, len(sources)))
 
     def _add_paths(
         self,
@@ -313,23 +320,24 @@ class PathFeatures:
         """Adds weights to scores; without weights, returns gradients of them."""
         *known, place = self.walk_arguments(side, entity, rel)
 
-        def add(part: slice, scratch: tuple[Ids, Ids]) -> np.ndarray:
-            scratch[0].fill(-1)
-            paths = (*known, place[part])
+        def add(part: slice, scratch: Scratch) -> np.ndarray:
+            kept = (*known, place[part])
             values = np.zeros(len(self.rules)) if weight is None else weight
-            given = (paths, entity[part], rel[part], values, scores[part])
-            add_paths(*given, weight is None, *scratch)
+            given = (kept, entity[part], rel[part], values, scores[part])
+            add_paths(*given, weight is None, scratch)
             return values
 
-        return run_slices(add, len(entity), self._new_scratch, self.num_threads)
+        return self._run(add, len(entity))
+
+    def _run(
+        self, function: Callable[[slice, Scratch], Result], size: int
+    ) -> list[Result]:
+        """Calls a function for slices of queries, in threads."""
+        return self._pool.run_slices(function, size, self.num_threads)
 
     def _check_ids(self, rel: Ids, **entities: Ids) -> None:
         kinds = {kind: (ids, self.num_entities) for kind, ids in entities.items()}
         check_ids({"relations": (rel, len(self.rules.relations)), **kinds})
-
-    def _new_scratch(self) -> tuple[Ids, Ids]:
-        size = self.num_entities
-        return np.empty(size, np.int64), np.empty(size, np.int64)
 
 
 def _bodies(rules: RuleSet, steps: Ids) -> Bodies:

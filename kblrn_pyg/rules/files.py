@@ -18,6 +18,7 @@ Atom = tuple[str, str, str]  # relation, first variable, second variable
 
 _COMMENT = "# "
 _SEMANTICS = "# semantics: "
+_ESTIMATED = "# the body sizes of the next rule are estimates"
 
 _AMIE_HEADER = (
     "Rule",
@@ -88,6 +89,9 @@ def read_rules(
         return rules, []
     lines = [(number, line) for number, line in _lines(source) if line]
     semantics = _semantics(lines, path)
+    estimated = {
+        number for (_, line), (number, _) in zip(lines, lines[1:]) if line == _ESTIMATED
+    }
     lines = [pair for pair in lines if not pair[1].startswith(_COMMENT)]
     if not lines:
         raise DataError("the file is empty, expected rules", path, 1)
@@ -95,12 +99,13 @@ def read_rules(
     if format not in _PARSERS:
         raise ValueError(f"'format' must be one of {tuple(_PARSERS)} (got {format!r})")
     names = Names("relation", relations)
-    parsed, refused = [], []
+    parsed, estimates, refused = [], [], []
     for number, line in lines:
         try:
             rule = _PARSERS[format](line)
             if rule is not None:
                 parsed.append((_encode(rule, names, semantics), rule))
+                estimates.append(number in estimated)
         except DataError as error:
             if strict:
                 raise DataError(str(error), path, number) from None
@@ -111,6 +116,7 @@ def read_rules(
         steps=[steps for (_, steps, _), _ in parsed],
         parallel=[parallel for (_, _, parallel), _ in parsed],
         semantics=semantics,
+        estimated=estimates,
         **{name: [getattr(rule, name) for _, rule in parsed] for name in MEASURES},
     )
     return rules, refused
@@ -119,7 +125,7 @@ def read_rules(
 def write_rules(rules: RuleSet, path: PathLike, format: str = "amie") -> None:
     r"""Writes rules to a text file.
 
-    Semantics other than the default are noted in a comment, which
+    Semantics other than the default, and estimates, are noted in comments, which
     :meth:`read_rules` takes back.
 
     Args:
@@ -134,7 +140,10 @@ def write_rules(rules: RuleSet, path: PathLike, format: str = "amie") -> None:
     header = ["\t".join(_AMIE_HEADER)] if format == "amie" else []
     if rules.semantics != AMIE:
         header = [f"{_SEMANTICS}{rules.semantics}", *header]
-    lines = header + [write(rules, i) for i in range(len(rules))]
+    lines = header
+    for i in range(len(rules)):
+        lines += [_ESTIMATED] if rules.estimated[i] and format != "kale" else []
+        lines.append(write(rules, i))
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")

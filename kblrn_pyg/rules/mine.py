@@ -22,7 +22,7 @@ from kblrn_pyg.kernels.threads import run_all
 from kblrn_pyg.rules.measure import measure_bodies
 from kblrn_pyg.rules.ruleset import UNKNOWN, Ids, RuleSet, join, relation_names
 from kblrn_pyg.rules.semantics import Semantics
-from kblrn_pyg.rules.settings import MineSettings
+from kblrn_pyg.rules.settings import MAX_BODY_PAIRS, MineSettings
 
 # Bodies are counted in a table of pairs of codes, which has at most this size.
 _MAX_TABLE = 1 << 24
@@ -39,6 +39,7 @@ def mine_rules(
     parallel: bool = False,
     skyline: bool = False,
     confidences: bool = True,
+    max_body_pairs: int = MAX_BODY_PAIRS,
     equal_ends: bool = True,
     equal_middle: bool = True,
     self_loops: bool = True,
@@ -92,6 +93,11 @@ def mine_rules(
             AMIE requires. (default: :obj:`False`)
         confidences (bool, optional): Whether to measure body sizes. If set to
             :obj:`False`, confidences are unknown. (default: :obj:`True`)
+        max_body_pairs (int, optional): The number of pairs, counted once for
+            each middle, up to which the pairs of a body are counted. Those of
+            larger bodies, which lead through hubs, are estimated from a sample
+            with a standard error of 2 %, the same one in every run, and marked as
+            :obj:`estimated`. (default: :obj:`10_000_000`)
         equal_ends (bool, optional): See :class:`Semantics`.
             (default: :obj:`True`)
         equal_middle (bool, optional): See :class:`Semantics`.
@@ -102,11 +108,16 @@ def mine_rules(
             (default: :obj:`True`)
         num_threads (int, optional): The number of threads.
             (default: :obj:`None`, all cores)
-        progress (bool, optional): Whether to show a progress bar.
+        progress (bool, optional): Whether to show progress bars.
             (default: :obj:`False`)
     """
     MineSettings(  # which refuses wrong ones
-        max_hops, min_head_coverage, min_support, min_confidence, min_pca_confidence
+        max_hops,
+        min_head_coverage,
+        min_support,
+        min_confidence,
+        min_pca_confidence,
+        max_body_pairs=max_body_pairs,
     )
     if not confidences and (min_confidence or min_pca_confidence or skyline):
         raise ValueError("'confidences' must be True to compare confidences")
@@ -129,7 +140,9 @@ def mine_rules(
     )
     rules = miner.mine(num_threads, progress)
     if confidences:
-        rules = measure_bodies(rules, adjacency, everything, num_threads)
+        rules = measure_bodies(
+            rules, adjacency, everything, num_threads, max_body_pairs, progress
+        )
     if skyline:
         rules = _above_parents(rules)
     return rules.filter(
@@ -227,6 +240,7 @@ class _Miner:
             head_size=np.full(len(order), len(facts.pivot)),
             body_size=np.full(len(order), UNKNOWN),
             pca_body_size=np.full(len(order), UNKNOWN),
+            estimated=np.zeros(len(order), bool),
         )
 
     def _chunks(self) -> Iterator[tuple[int, int, int]]:

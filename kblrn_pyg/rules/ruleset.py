@@ -44,6 +44,8 @@ class RuleSet:
         pca_body_size (numpy.ndarray): Those of them that the partial
             completeness assumption counts: their head (or their tail, if the
             relation has fewer heads than tails) has a fact of the relation.
+        estimated (numpy.ndarray): Whether :obj:`body_size` and
+            :obj:`pca_body_size` are estimates.
         semantics (Semantics, optional): When the bodies hold.
             (default: that of AMIE)
     """
@@ -56,6 +58,7 @@ class RuleSet:
     head_size: Ids
     body_size: Ids
     pca_body_size: Ids
+    estimated: NDArray[np.bool_]
     semantics: Semantics = AMIE
 
     @classmethod
@@ -66,6 +69,7 @@ class RuleSet:
         steps: Iterable[Sequence[int]],
         parallel: Iterable[bool] | None = None,
         semantics: Semantics = AMIE,
+        estimated: Iterable[bool] | None = None,
         **measures: Iterable[int],
     ) -> "RuleSet":
         r"""Builds a rule set from rules in any order; repeated ones count once.
@@ -79,6 +83,8 @@ class RuleSet:
                 a body has two of them. (default: :obj:`None`, none)
             semantics (Semantics, optional): When the bodies hold.
                 (default: that of AMIE)
+            estimated (iterable, optional): Whether the two sizes of each body
+                are estimates. (default: :obj:`None`, none)
             **measures (iterable, optional): The columns :obj:`support`,
                 :obj:`head_size`, :obj:`body_size` and :obj:`pca_body_size`.
 
@@ -90,12 +96,18 @@ class RuleSet:
         heads = np.array(list(head), np.int64)
         bodies = [list(body) for body in steps]
         are_parallel = [False] * len(heads) if parallel is None else list(parallel)
+        estimates = [False] * len(heads) if estimated is None else list(estimated)
         unknown = sorted(set(measures) - set(MEASURES))
         if unknown:
             raise ValueError(f"'measures' must be among {MEASURES} (got {unknown})")
         columns = {name: np.full(len(heads), UNKNOWN) for name in MEASURES}
         columns |= {name: np.array(list(c), np.int64) for name, c in measures.items()}
-        given: dict[str, Sized] = {"steps": bodies, "parallel": are_parallel, **columns}
+        given: dict[str, Sized] = {
+            "steps": bodies,
+            "parallel": are_parallel,
+            "estimated": estimates,
+            **columns,
+        }
         for name, values in given.items():
             if len(values) != len(heads):
                 raise ValueError(
@@ -113,6 +125,7 @@ class RuleSet:
             table,
             np.array(are_parallel, bool),
             **columns,
+            estimated=np.array(estimates, bool),
             semantics=semantics,
         )
         return rules._distinct()
@@ -287,6 +300,9 @@ class RuleSet:
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "RuleSet":
         """Reverses :meth:`to_dict`."""
+        # There were rules before there were estimates.
+        none = torch.zeros(len(content["head"]), dtype=torch.bool)
+        content = {"estimated": none, **content}
         columns = {name: content[name].numpy() for name in _COLUMNS}
         semantics = Semantics(**content["semantics"])
         return cls(content["relations"], **columns, semantics=semantics)

@@ -12,6 +12,9 @@ PAPER = {
     "skyline": True,
 }
 
+# Bodies with more pairs are not counted but estimated.
+MAX_BODY_PAIRS = 10_000_000
+
 
 @dataclass(frozen=True)
 class MineSettings:
@@ -31,6 +34,9 @@ class MineSettings:
     max_rules_per_relation: int | None = setting(
         None, "keep at most this many, those with the largest support", none="all"
     )
+    max_body_pairs: int = setting(
+        MAX_BODY_PAIRS, "estimate the confidences of larger bodies from a sample"
+    )
     parallel: bool = setting(False, "mine bodies a(h, t) ∧ b(h, t), too")
 
     def __post_init__(self) -> None:
@@ -41,6 +47,10 @@ class MineSettings:
             min_confidence=self.min_confidence,
             min_pca_confidence=self.min_pca_confidence,
         )
+        if self.max_body_pairs < 0:
+            raise ValueError(
+                f"'max_body_pairs' must be at least 0 (got {self.max_body_pairs})"
+            )
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,28 @@ def body_text(rules: RuleSet, i: int) -> str:
     return " ∧ ".join(f"{rules.relations[r]}({a}, {b})" for r, a, b in atoms(rules, i))
 
 
+def about(rules: RuleSet, i: int) -> str:
+    """Returns the word that stands before the confidences of a rule, if any."""
+    return "about " if rules.estimated[i] else ""
+
+
+def fraction_text(value: float, is_estimate: bool = False) -> str:
+    r"""Returns a measure of a rule in words.
+
+    Args:
+        value (float): The measure.
+        is_estimate (bool, optional): Whether it is an estimate.
+            (default: :obj:`False`)
+
+    Example:
+        >>> fraction_text(0.004), fraction_text(0.25, is_estimate=True)
+        ('< 0.01', 'about 0.25')
+    """
+    if 0 < value < 0.005:
+        return "< 0.01"
+    return f"about {value:.2f}" if is_estimate else f"{value:.2f}"
+
+
 def rule_text(rules: RuleSet, i: int) -> str:
     r"""Returns a rule in words, with those of its measures that are known.
 
@@ -43,12 +65,13 @@ def rule_text(rules: RuleSet, i: int) -> str:
     measures = []
     if rules.support[i] >= 0:
         measures.append(f"support {rules.support[i]:,}")
+    word = about(rules, i)
     for name, value in (
-        ("coverage", rules.head_coverage[i]),
-        ("confidence", rules.confidence[i]),
-        ("PCA confidence", rules.pca_confidence[i]),
+        ("coverage ", rules.head_coverage[i]),
+        (f"confidence {word}", rules.confidence[i]),
+        (f"PCA confidence {word}", rules.pca_confidence[i]),
     ):
         if not np.isnan(value):
-            measures.append(f"{name} {value:.2f}")
+            measures.append(f"{name}{value:.2f}")
     text = f"{rules.relations[rules.head[i]]}(h, t) ⇐ {body_text(rules, i)}"
     return f"{text}   {', '.join(measures)}" if measures else text
