@@ -263,7 +263,7 @@ def middles(paths, rule, head, group, tail, own, out):
     count = 0
     for i in range(start[shorter], start[shorter + 1]):
         x = neighbour[i]
-        at = _seek(neighbour, at, end, x)
+        at = seek(neighbour, at, end, x)
         if at == end or count == len(out):
             break
         if neighbour[at] != x:
@@ -278,7 +278,7 @@ def middles(paths, rule, head, group, tail, own, out):
 
 
 @njit(cache=True, nogil=True)
-def _seek(values, begin, end, least):
+def seek(values, begin, end, least):
     """Returns the first place of a value not below ``least``, by growing strides."""
     stride, high = 1, begin
     while high < end and values[high] < least:

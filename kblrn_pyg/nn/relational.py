@@ -13,6 +13,7 @@ from torch_geometric.utils import segment
 from kblrn_pyg.data.ids import check_ids
 from kblrn_pyg.data.queries import Queries
 from kblrn_pyg.kernels.candidates import new_scratch, path_gradient_of, score_paths
+from kblrn_pyg.kernels.columns import column_gradients
 from kblrn_pyg.kernels.threads import ScratchPool, no_scratch, run_all, run_slices
 from kblrn_pyg.nn.features import FeatureExpert, at_least_single
 from kblrn_pyg.nn.part import Fact, Part, Ref, Words
@@ -64,11 +65,15 @@ class RelationalExpert(FeatureExpert):
         self, scores: Tensor, queries: Queries, entities: Tensor | None = None
     ) -> Tensor:
         """Adds the scores of all entities; see :class:`Expert`."""
-        if entities is not None:
-            return super().add_to(scores, queries, entities)
-        self._remember()
         scores = at_least_single(scores)
         weight = self.weight.to(scores.dtype)
+        if entities is not None:
+            if scores.device.type != "cpu":
+                return super().add_to(scores, queries, entities)
+            return _ColumnPaths.apply(
+                scores, weight, self.features, queries, _ids(entities)
+            )
+        self._remember()
         if scores.device.type == "cpu":
             return _AddPaths.apply(scores, weight, self.features, queries)
         entity, rel = _ids(queries.entity), _ids(queries.rel_type)
@@ -178,6 +183,41 @@ class _AddPaths(torch.autograd.Function):
             found = ctx.features.weight_gradient(*ctx.asked, grad.contiguous().numpy())
             weight_grad = torch.from_numpy(found).to(grad.dtype)
         return grad, weight_grad, None, None
+
+
+class _ColumnPaths(torch.autograd.Function):
+    """Walks the paths to some entities, and keeps which ones they reach."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        scores: Tensor,
+        weight: Tensor,
+        features: PathFeatures,
+        queries: Queries,
+        entities: np.ndarray,
+    ) -> Tensor:
+        ctx.mark_dirty(scores)
+        given = queries.side, _ids(queries.entity), _ids(queries.rel_type), entities
+        rows = weight.detach().numpy(), scores.detach().numpy()
+        ctx.hits, ctx.num_rules = features.add_to_columns(*given, *rows), len(weight)
+        return scores
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+        rows = grad.contiguous().numpy()
+
+        def work(i: int, _: None) -> tuple[int, np.ndarray]:
+            part, hits = ctx.hits[i]
+            return i, column_gradients(hits, rows[part])
+
+        totals = dict(run_all(work, range(len(ctx.hits)), no_scratch))
+        # Adding up in order keeps sums reproducible, whichever thread is first.
+        rules = np.concatenate([hits.rule for _, hits in ctx.hits])
+        gradients = np.concatenate([totals[i] for i in range(len(totals))])
+        found = np.bincount(rules, gradients, minlength=ctx.num_rules)
+        return grad, torch.from_numpy(found).to(grad.dtype), None, None, None
 
 
 class _CandidatePaths(torch.autograd.Function):

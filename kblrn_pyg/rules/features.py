@@ -12,6 +12,7 @@ from kblrn_pyg.data import DataError, as_kb, flat_triples
 from kblrn_pyg.data.ids import check_ids
 from kblrn_pyg.data.queries import SIDES, check_side
 from kblrn_pyg.kernels.adjacency import Adjacency, build_adjacency
+from kblrn_pyg.kernels.columns import Hits, add_to_columns, arrivals_at
 from kblrn_pyg.kernels.recall import Walks
 from kblrn_pyg.kernels.scoring import add_paths
 from kblrn_pyg.kernels.threads import (
@@ -201,6 +202,44 @@ class PathFeatures:
         """
         # Adding up in the order of the queries makes the sum reproducible.
         return np.sum(self._add_paths(side, entity, rel, grad), axis=0)
+
+    def add_to_columns(
+        self,
+        side: str,
+        entity: Ids,
+        rel: Ids,
+        columns: Ids,
+        weight: np.ndarray,
+        scores: np.ndarray,
+    ) -> list[tuple[slice, Hits]]:
+        r"""Does what :meth:`add_scores` does for some entities only.
+
+        The time it takes depends on these, and not on how many entities the rules
+        reach besides.
+
+        Args:
+            side (str): The side that is asked for.
+            entity (numpy.ndarray): The known entity of each query.
+            rel (numpy.ndarray): The relation of each query.
+            columns (numpy.ndarray): The entity of each column of scores, none of
+                them twice.
+            weight (numpy.ndarray): The weight of each rule.
+            scores (numpy.ndarray): A row of scores for each query.
+
+        Returns:
+            Slices of the queries, and which columns their rules reach.
+        """
+        check_side(side)
+        self._check_ids(rel, entities=entity)
+        check_ids({"entities": (columns, self.num_entities)})
+        paths = self._paths[side]
+        arrivals = arrivals_at(*paths, columns)
+
+        def add(part: slice, _: None) -> tuple[slice, Hits]:
+            asked = entity[part], rel[part]
+            return part, add_to_columns(paths, arrivals, *asked, weight, scores[part])
+
+        return run_slices(add, len(entity), no_scratch, self.num_threads)
 
     def remember(self) -> None:
         """Walks the queries that the facts answer, and keeps what is reached.
