@@ -28,6 +28,8 @@ from kblrn_pyg.rules import RuleSet, mine_rules
 from kblrn_pyg.training import Progress, Run, fit
 
 CHANNELS, BATCH, NEGATIVES = 100, 1024, 1024
+SAMPLED = {"num_negatives": NEGATIVES, "negatives": "shared", "sparse": True}
+BY_ROWS = {"optimizer": "adagrad", "lr": 0.1}
 ROUNDS = 3  # epochs that are timed, behind one that compiles and prepares
 PRODUCTS_A_ROUND = 5
 # The exact loss: up to this number of entities, and by batches of that many scores.
@@ -60,7 +62,7 @@ class Case:
         torch.manual_seed(0)
         if "r" in experts:
             settings["rules"] = self._rules(train)
-        settings = {"num_negatives": NEGATIVES, "negatives": "shared"} | settings
+        settings = SAMPLED | settings
         return KBLRN.from_data(train, experts, CHANNELS, **settings)
 
     def _rules(self, train: HeteroData) -> RuleSet:
@@ -127,7 +129,8 @@ def exact(experts: str) -> Callable[[Case], Figures]:
 
     def run(case: Case) -> Figures:
         train = case.splits()["train"]
-        model = case.model(train, experts, num_negatives=None, negatives="triple")
+        exact = {"num_negatives": None, "negatives": "triple", "sparse": False}
+        model = case.model(train, experts, **exact)
         size = max(1, min(512, SCORES // model.num_nodes))
         part = sample(train, case.num_batches * size // 2)
         products = Products(size, model.num_nodes, sides=1)
@@ -161,12 +164,13 @@ def whole_way(case: Case) -> Figures:
     watch = Stopwatch()
     model = case.model(train, "lrn")
     watch.lap("build")
-    fit(model, tenth, run=run, epochs=1, batch_size=BATCH)
+    fit(model, tenth, run=run, epochs=1, batch_size=BATCH, **BY_ROWS)
     watch.lap("train")
     model = None  # both would not be in memory
     model = case.model(train, "lrn")
     watch.lap("build again")
-    fit(model, tenth, run=run, epochs=1, batch_size=BATCH)  # nothing is left to do
+    # Nothing is left to do.
+    fit(model, tenth, run=run, epochs=1, batch_size=BATCH, **BY_ROWS)
     watch.lap("resume")
     model = None
     model = KBLRN.load(run.model_path)
@@ -324,6 +328,7 @@ def time_training(
 
         epochs = 1 + ROUNDS * (1 + case.beside_busy)
         settings = {"epochs": epochs, "batch_size": batch_size, "validate_every": 1}
+        settings |= {} if model.is_exact else BY_ROWS
         result = fit(model, part, callbacks=[between], **settings)
     ends = [0.0, *(line["seconds"] for line in result.history)]
     first, *others = np.diff(ends).tolist()

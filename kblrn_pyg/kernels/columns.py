@@ -31,16 +31,19 @@ class Arrivals(NamedTuple):
 class Hits(NamedTuple):
     r"""Which columns the rules of queries reach.
 
-    A run is all columns that one rule of a query reaches, if there are any.
+    A run is all columns that one rule of some equal queries reaches, if there are
+    any.
 
     Args:
-        query: The query of each run.
+        first: The first query of each run.
+        last: Behind the last query of each run.
         rule: The rule of each run.
         ptr: Where the columns of each run begin.
         column: The columns.
     """
 
-    query: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
     rule: np.ndarray
     ptr: np.ndarray
     column: np.ndarray
@@ -94,23 +97,23 @@ def _last_steps(adjacency, entity, is_last):
 
 
 @njit(cache=True, nogil=True)
-def add_to_columns(paths, arrivals, entity, rel, weight, scores):
+def add_to_columns(paths, arrivals, entity, rel, row, weight, scores):
     """Adds the weight of every body that holds to the scores of its columns.
 
+    ``row`` is the row of scores of each query; equal queries should stand together.
     Of the middles of a path, either those that the query leads to or those that lead
     to a column are gone through, whichever are fewer. Returns the :class:`Hits`.
     """
     bodies = paths.bodies
     stamp = np.full(len(arrivals.entity), -1)
     out = np.empty(len(arrivals.entity), np.int64)
-    queries, rules, ptr = (
-        np.empty(64, np.int64),
-        np.empty(64, np.int64),
-        np.zeros(65, np.int64),
-    )
+    runs, ptr = np.empty((64, 3), np.int64), np.zeros(65, np.int64)
     columns = np.empty(1024, np.int64)
-    num_runs, size, serial = 0, 0, 0
-    for q in range(len(entity)):
+    num_runs, size, serial, q = 0, 0, 0, 0
+    while q < len(entity):
+        last = q + 1
+        while last < len(entity) and entity[last] == entity[q] and rel[last] == rel[q]:
+            last += 1
         for rule in range(bodies.ptr[rel[q]], bodies.ptr[rel[q] + 1]):
             count = _reach_columns(paths, arrivals, rule, entity[q], serial, stamp, out)
             serial += 1
@@ -118,29 +121,31 @@ def add_to_columns(paths, arrivals, entity, rel, weight, scores):
                 continue
             if size + count > len(columns):
                 columns = _longer(columns, size, count)
-            if num_runs == len(rules):
-                queries = _longer(queries, num_runs, 1)
-                rules = _longer(rules, num_runs, 1)
-                ptr = _longer(ptr, num_runs + 1, len(rules) - num_runs)
-            for k in range(count):
-                scores[q, out[k]] += weight[rule]
-                columns[size + k] = out[k]
+            if num_runs == len(runs):
+                runs = _longer(runs, num_runs, 1)
+                ptr = _longer(ptr, num_runs + 1, num_runs)
+            for i in range(q, last):
+                for k in range(count):
+                    scores[row[i], out[k]] += weight[rule]
+            columns[size : size + count] = out[:count]
             size += count
-            queries[num_runs], rules[num_runs], ptr[num_runs + 1] = q, rule, size
+            runs[num_runs, 0], runs[num_runs, 1], runs[num_runs, 2] = q, last, rule
+            ptr[num_runs + 1] = size
             num_runs += 1
-    return Hits(
-        queries[:num_runs], rules[:num_runs], ptr[: num_runs + 1], columns[:size]
-    )
+        q = last
+    first, behind, rule = runs[:num_runs].T
+    return Hits(first, behind, rule, ptr[: num_runs + 1], columns[:size])
 
 
 @njit(cache=True, nogil=True)
-def column_gradients(hits, grad):
+def column_gradients(hits, row, grad):
     """Returns the gradient that each run gives the weight of its rule."""
     total = np.zeros(len(hits.rule))
     for run in range(len(total)):
-        row = grad[hits.query[run]]
-        for k in range(hits.ptr[run], hits.ptr[run + 1]):
-            total[run] += row[hits.column[k]]
+        for i in range(hits.first[run], hits.last[run]):
+            of_query = grad[row[i]]
+            for k in range(hits.ptr[run], hits.ptr[run + 1]):
+                total[run] += of_query[hits.column[k]]
     return total
 
 
@@ -238,6 +243,6 @@ def _also(arrivals, code, source, out, count):
 
 @njit(cache=True, nogil=True)
 def _longer(array, size, more):
-    longer = np.empty(2 * (size + more), array.dtype)
+    longer = np.empty((2 * (size + more), *array.shape[1:]), array.dtype)
     longer[:size] = array[:size]
     return longer

@@ -1,5 +1,7 @@
 """The relational expert: which paths connect two entities."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -43,6 +45,9 @@ class RelationalExpert(FeatureExpert):
         self.features = PathFeatures(data, rules)
         num_entities = self.features.num_entities
         self._pool = ScratchPool(partial(new_scratch, num_entities))
+        self._is_step = False
+        # The triples that were scored last in a step, and their scores.
+        self._last: tuple[tuple[Tensor, ...], Tensor] | None = None
         self.reset_parameters()
 
     def forward(
@@ -60,6 +65,28 @@ class RelationalExpert(FeatureExpert):
         weight = at_least_single(self.weight)
         given = self.features, self._pool, queries, candidates
         return _CandidatePaths.apply(weight, *given)
+
+    def score_answers(self, queries: Queries, answer: Tensor) -> Tensor:
+        """Scores an answer to each query; see :class:`Expert`."""
+        # Both sides of a loss ask about the same triples.
+        asked = queries.entity, queries.rel_type, answer
+        asked = asked if queries.side == "tail" else asked[::-1]
+        last = self._last
+        if last is not None and all(a is b for a, b in zip(last[0], asked)):
+            return last[1]
+        scores = self(*asked)
+        if self._is_step and torch.is_grad_enabled():
+            self._last = asked, scores
+        return scores
+
+    @contextmanager
+    def encoded(self, entities: Sequence[Tensor] = ()) -> Iterator[None]:
+        """Scores the triples of a step once; see :class:`Expert`."""
+        self._is_step = True
+        try:
+            yield
+        finally:
+            self._is_step, self._last = False, None
 
     def add_to(
         self, scores: Tensor, queries: Queries, entities: Tensor | None = None
@@ -209,8 +236,8 @@ class _ColumnPaths(torch.autograd.Function):
         rows = grad.contiguous().numpy()
 
         def work(i: int, _: None) -> tuple[int, np.ndarray]:
-            part, hits = ctx.hits[i]
-            return i, column_gradients(hits, rows[part])
+            row, hits = ctx.hits[i]
+            return i, column_gradients(hits, row, rows)
 
         totals = dict(run_all(work, range(len(ctx.hits)), no_scratch))
         # Adding up in order keeps sums reproducible, whichever thread is first.

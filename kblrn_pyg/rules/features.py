@@ -211,7 +211,7 @@ class PathFeatures:
         columns: Ids,
         weight: np.ndarray,
         scores: np.ndarray,
-    ) -> list[tuple[slice, Hits]]:
+    ) -> list[tuple[Ids, Hits]]:
         r"""Does what :meth:`add_scores` does for some entities only.
 
         The time it takes depends on these, and not on how many entities the rules
@@ -227,7 +227,8 @@ class PathFeatures:
             scores (numpy.ndarray): A row of scores for each query.
 
         Returns:
-            Slices of the queries, and which columns their rules reach.
+            The rows of some queries, and which columns their rules reach, for
+            all queries.
         """
         check_side(side)
         self._check_ids(rel, entities=entity)
@@ -235,9 +236,13 @@ class PathFeatures:
         paths = self._paths[side]
         arrivals = arrivals_at(*paths, columns)
 
-        def add(part: slice, _: None) -> tuple[slice, Hits]:
-            asked = entity[part], rel[part]
-            return part, add_to_columns(paths, arrivals, *asked, weight, scores[part])
+        # Equal queries side by side: their paths are walked once.
+        order = np.argsort(rel * self.num_entities + entity, kind="stable")
+
+        def add(part: slice, _: None) -> tuple[Ids, Hits]:
+            row = order[part]
+            asked = entity[row], rel[row], row
+            return row, add_to_columns(paths, arrivals, *asked, weight, scores)
 
         return run_slices(add, len(entity), no_scratch, self.num_threads)
 
