@@ -9,7 +9,7 @@ import torch
 from kblrn_pyg import KBLRN
 from kblrn_pyg.data import flat_triples, make_kb
 from kblrn_pyg.data.queries import SIDES, Queries
-from kblrn_pyg.nn import losses
+from kblrn_pyg.nn import losses, softmax
 from kblrn_pyg.nn.expert import Expert
 from kblrn_pyg.nn.losses import draw_distinct
 from kblrn_pyg.rules import mine_rules
@@ -153,4 +153,38 @@ def test_shared_loss_equals_a_loop(experts, monkeypatch):
         found = torch.autograd.grad(loss, list(model.parameters()))
         wanted = torch.autograd.grad(expected, list(model.parameters()))
         for one, other in zip(found, wanted):
+            torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("size", [1, 700, 5000])
+def test_sums_part_by_part(size, overwrite, monkeypatch):
+    """Scores of very different size, in parts that rise and fall."""
+    monkeypatch.setattr(softmax, "_AT_ONCE", 2000)
+    torch.manual_seed(0)
+    query = torch.randn(6, 5, dtype=torch.double, requires_grad=True)
+    rows = (
+        torch.randn(size, 5, dtype=torch.double)
+        * torch.logspace(-3, 2.5, size)[:, None]
+    )
+    rows = rows.requires_grad_()
+    base = (torch.randn(6, size, dtype=torch.double) * 50).requires_grad_()
+    row, column = torch.tensor([0, 5, 5]), torch.tensor([0, size - 1, size // 2])
+    for given in ((query, rows, base), (query, rows, None), (None, None, base)):
+        products = 0 if given[0] is None else query @ rows.t()
+        scores = products if given[2] is None else products + base
+        expected = torch.logsumexp(scores, dim=1), scores[row, column]
+        copies = [None if one is None else one * 1.0 for one in given]
+        found = softmax.ProductSoftmax.apply(*copies, row, column, overwrite)
+        leaves = [one for one in given if one is not None]
+        weights = [torch.rand_like(one) for one in expected]
+        for one, other in zip(found, expected):
+            torch.testing.assert_close(one, other)
+        by_found, by_expected = (
+            torch.autograd.grad(
+                sum((w * o).sum() for w, o in zip(weights, outputs)), leaves
+            )
+            for outputs in (found, expected)
+        )
+        for one, other in zip(by_found, by_expected):
             torch.testing.assert_close(one, other)

@@ -45,6 +45,9 @@ class Expert(Rebuildable):
     # 'kblrn_pyg.kernels.threads' alone, so that torch's would only be in their way.
     uses_own_threads = False
 
+    # Whether the gradient may need the scores that 'add_to' returns, as it was.
+    needs_scores = True
+
     @property
     def name(self) -> str:
         """What the expert is called, by default after its class."""

@@ -21,6 +21,7 @@ class FeatureExpert(Expert):
     """
 
     uses_own_threads = True
+    needs_scores = False
 
     feature_ptr: Tensor
 

@@ -196,7 +196,8 @@ def _partition(
         # Once, even if a fact stands in the batch several times.
         places, first = _distinct(picks[0] * base.size(1) + picks[1])
         base.view(-1).index_add_(0, places, -own[first].to(base.dtype))
-    return ProductSoftmax.apply(query, rows, base, *picks)
+    overwrite = not any(expert.needs_scores for expert in others)
+    return ProductSoftmax.apply(query, rows, base, *picks, overwrite)
 
 
 def _distinct(values: Tensor) -> tuple[Tensor, Tensor]:

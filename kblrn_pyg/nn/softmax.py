@@ -35,6 +35,7 @@ class ProductSoftmax(torch.autograd.Function):
         base: Tensor | None,
         row: Tensor,
         column: Tensor,
+        overwrite: bool = False,
     ) -> tuple[Tensor, Tensor]:
         r"""Returns the log-partition function of each query, and the scores asked for.
 
@@ -44,10 +45,16 @@ class ProductSoftmax(torch.autograd.Function):
             base (torch.Tensor, optional): What to add to the products.
             row (torch.Tensor): The query of each score to return.
             column (torch.Tensor): The candidate of each score to return.
+            overwrite (bool, optional): Whether nobody needs what to add after
+                this, so that no further memory of its size is taken.
+                (default: :obj:`False`)
         """
         given = _Given.of(query, rows, base)
         keeps = any(ctx.needs_input_grad)
-        kept = given.like.new_empty(given.shape) if keeps else None
+        picked = given.pick(row, column)
+        kept = given.base if overwrite and keeps else None
+        if keeps and kept is None:
+            kept = given.like.new_empty(given.shape)
         shares = _shares(*given.shape)
 
         def work(i: int, _: None) -> tuple[int, _Sums]:
@@ -56,14 +63,14 @@ class ProductSoftmax(torch.autograd.Function):
         found = dict(_in_threads(work, len(shares)))
         sums = [found[i] for i in range(len(shares))]
         log_partition = torch.logsumexp(
-            torch.stack([one.reference + one.total.log() for one in sums]), dim=0
+            torch.stack([one.tops[-1] + one.total.log() for one in sums]), dim=0
         )
         if keeps:
             ctx.given, ctx.shares, ctx.kept = given, shares, kept
-            ctx.factors = [(one.reference - log_partition).exp() for one in sums]
+            ctx.factors = [(one.tops - log_partition).exp() for one in sums]
             ctx.by_query = _add_up(sums, ctx.factors)
             ctx.picks = row, column
-        return log_partition, given.pick(row, column)
+        return log_partition, picked
 
     @staticmethod
     @once_differentiable
@@ -73,15 +80,14 @@ class ProductSoftmax(torch.autograd.Function):
         by_query: Any = None if query is None else ctx.by_query * grad[:, None]
         by_rows: Any = None if rows is None else torch.empty_like(rows)
         by_base: Any = None if base is None else torch.empty_like(kept)
-        factors = [(grad * factor)[:, None] for factor in ctx.factors]
 
         def work(i: int, _: None) -> None:
-            scaled: Any = None if query is None else query * factors[i]
-            for part in shares[i]:
+            for part, factor in zip(shares[i], ctx.factors[i]):
+                scale = (grad * factor)[:, None]
                 if by_rows is not None:
-                    torch.mm(kept[:, part].t(), scaled, out=by_rows[part])
+                    torch.mm(kept[:, part].t(), query * scale, out=by_rows[part])
                 if by_base is not None:
-                    torch.mul(kept[:, part], factors[i], out=by_base[:, part])
+                    torch.mul(kept[:, part], scale, out=by_base[:, part])
 
         for _ in _in_threads(work, len(shares)):
             pass
@@ -91,7 +97,7 @@ class ProductSoftmax(torch.autograd.Function):
             by_rows.index_add_(0, column, by_picked[:, None] * query[row])
         if row.numel() and base is not None:
             by_base.index_put_((row, column), by_picked, accumulate=True)
-        return by_query, by_rows, by_base, None, None
+        return by_query, by_rows, by_base, None, None, None
 
 
 class _Given(NamedTuple):
@@ -134,6 +140,8 @@ class _Given(NamedTuple):
             return base[:, part].clone() if out is None else out.copy_(base[:, part])
         if base is None:
             return torch.mm(query, rows[part].t(), out=out)
+        if out is not None and out.data_ptr() == base[:, part].data_ptr():
+            return out.addmm_(query, rows[part].t())
         return torch.addmm(base[:, part], query, rows[part].t(), out=out)
 
     def pick(self, row: Tensor, column: Tensor) -> Tensor:
@@ -145,54 +153,47 @@ class _Given(NamedTuple):
 
 
 class _Sums(NamedTuple):
-    """Sums over some candidates of exponentials of scores, relative to a reference."""
+    """Sums over some parts of the candidates, relative to their largest scores.
 
-    reference: Tensor
+    Those of a part are relative to the largest scores up to it, and the sums to the
+    last of them.
+    """
+
+    tops: Tensor
     total: Tensor
     by_query: Tensor | None
 
 
 def _sum_share(given: _Given, parts: list[slice], kept: Tensor | None) -> _Sums:
     """Sums over some parts of the candidates, and keeps what the way back needs."""
-    sums = _sum_relative(given, parts, kept, None)
-    if not bool(sums.total.isfinite().all()):
-        # Scores far above those of the first part, which training hardly makes.
-        tops = torch.stack([_largest(given.scores(part)) for part in parts])
-        sums = _sum_relative(given, parts, kept, tops.amax(dim=0))
-    return sums
-
-
-def _sum_relative(
-    given: _Given, parts: list[slice], kept: Tensor | None, reference: Tensor | None
-) -> _Sums:
-    """Sums relative to a reference, or to the largest scores of the first part."""
     query, rows, _ = given
     total, by_query = given.like.new_zeros(given.shape[0]), None
     if kept is not None and query is not None:
         by_query = torch.zeros_like(query)
+    # Finite, as the difference of two infinities is no number.
+    top = torch.full_like(total, torch.finfo(total.dtype).min / 2)
+    tops = []
     for part in parts:
         scores = given.scores(part, None if kept is None else kept[:, part])
-        reference = _largest(scores) if reference is None else reference
-        scores.sub_(reference[:, None]).exp_()
-        total += scores.sum(dim=1)
+        higher = torch.maximum(top, scores.amax(dim=1))
+        factor = (top - higher).exp_()
+        scores.sub_(higher[:, None]).exp_()
+        total.mul_(factor).add_(scores.sum(dim=1))
         if by_query is not None and rows is not None:
-            by_query.addmm_(scores, rows[part])
-    assert reference is not None
-    return _Sums(reference, total, by_query)
-
-
-def _largest(scores: Tensor) -> Tensor:
-    """Returns the largest score of each query."""
-    # Finite, as the difference of two infinities is no number.
-    return scores.amax(dim=1).clamp_(min=torch.finfo(scores.dtype).min / 2)
+            by_query.mul_(factor[:, None]).addmm_(scores, rows[part])
+        top = higher
+        tops.append(top)
+    return _Sums(torch.stack(tops), total, by_query)
 
 
 def _add_up(sums: list[_Sums], factors: list[Tensor]) -> Tensor | None:
     """Returns the mean row of the candidates, weighted by their probabilities."""
-    if sums[0].by_query is None:
-        return None
-    scaled = [one.by_query * f[:, None] for one, f in zip(sums, factors)]  # type: ignore[operator]
-    return torch.stack(scaled).sum(dim=0)
+    mean = None
+    for one, factor in zip(sums, factors):
+        if one.by_query is not None:
+            scaled = one.by_query.mul_(factor[-1][:, None])
+            mean = scaled if mean is None else mean.add_(scaled)
+    return mean
 
 
 def _shares(num_queries: int, num_candidates: int) -> list[list[slice]]:
