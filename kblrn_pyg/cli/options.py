@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, fields
@@ -74,8 +75,16 @@ def add_triple(parser: argparse.ArgumentParser, or_asked: str = "") -> None:
 
 
 def shows_progress() -> bool:
-    """Whether standard error is a terminal, which can show a progress bar."""
-    return sys.stderr.isatty()
+    """Whether standard error is a terminal, which can show a progress bar.
+
+    Of several processes, the first one shows it.
+    """
+    return sys.stderr.isatty() and is_first_process()
+
+
+def is_first_process() -> bool:
+    """Whether this is the only process, or the first that ``torchrun`` started."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 def to_json(content: Any) -> str:

@@ -1,6 +1,7 @@
 """Train a model on a data set and evaluate it."""
 
 import argparse
+import os
 import shlex
 import sys
 import warnings
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kblrn_pyg.cli.options import (
     add_settings,
     figures_table,
+    is_first_process,
     option_name,
     settings_from,
     shows_progress,
@@ -82,8 +84,8 @@ def run(options: argparse.Namespace) -> None:
         )
     name = f"{Path(options.dataset).name}-{experts}-seed{seed}"
     folder = Run(options.out or f"runs/{name}", options.tensorboard)
-    stored = _stored_settings(folder, options.resume)
-    if options.resume:
+    stored, resume = _stored_by_first(folder, options.resume)
+    if resume:
         groups = _continued(stored, options)
     check_name(options.dataset)
     _warn_of_unused(groups)
@@ -121,6 +123,24 @@ def _with_absolute_paths(options: argparse.Namespace) -> argparse.Namespace:
     if known_name(dataset) is None and Path(dataset).is_dir():
         dataset = str(Path(dataset).resolve())
     return argparse.Namespace(**vars(options) | paths | {"dataset": dataset})
+
+
+def _stored_by_first(folder: Run, resume: bool) -> tuple["Settings", bool]:
+    """Returns the settings of a run, and whether it continues.
+
+    Of several processes, the first one looks: the others may come after it has
+    begun to write. What ``torchrun`` has started again continues by itself.
+    """
+    if os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0":
+        resume = resume or folder.settings_path.exists()
+    if os.environ.get("WORLD_SIZE", "1") == "1":
+        return _stored_settings(folder, resume), resume
+    from kblrn_pyg.nn.shard import agreed
+    from kblrn_pyg.training.process import join_processes
+
+    join_processes()
+    stored = _stored_settings(folder, resume) if is_first_process() else None
+    return agreed((stored, resume))
 
 
 def _stored_settings(folder: Run, resume: bool) -> "Settings":
@@ -218,6 +238,8 @@ def _train_and_test(
         if line["epoch"] == result.best_epoch:
             metrics["val"] = line["val"]
     metrics["test"] = table.metrics().to_dict()
+    if not is_first_process():
+        return
     folder.write_json("metrics.json", metrics)
     rows = {name: value for name, value in metrics.items() if name in ("val", "test")}
     print(figures_table("split", rows))

@@ -23,6 +23,7 @@ from kblrn_pyg.evaluation.model import (
 from kblrn_pyg.evaluation.ranks import Ids, RankTable, relation_ids
 from kblrn_pyg.kernels.ranking import Standings, rank_answers
 from kblrn_pyg.kernels.threads import default_threads, no_scratch, run_all
+from kblrn_pyg.nn.shard import add_up, num_processes, process_rank
 
 # The memory that the scores of one chunk of queries may take: on a CPU little,
 # so that they stay in the cache, elsewhere much, so that all cores are busy. A
@@ -128,26 +129,38 @@ def _rank(
     queries, known, row, answer = asked
     order = np.argsort(row, kind="stable")
     bounds = np.searchsorted(row[order], np.arange(len(queries) + 1))
-    out = Standings(*(np.empty(len(row), np.int64) for _ in Standings._fields))
+    out = Standings(*(np.zeros(len(row), np.int64) for _ in Standings._fields))
+    shard = getattr(model, "shard", None)
 
     def rank_chunk(begin: int, _: None) -> int:
         end = min(begin + batch_size, len(queries))
         scores = score_rows(model, queries[begin:end], relations)
         part = order[bounds[begin] : bounds[end]]
+        place, asked = row[part] - begin, answer[part]
+        own = None if shard is None else shard.answer_scores(scores, place, asked)
         found = rank_answers(
             scores,
-            row[part] - begin,
-            answer[part],
+            place,
+            asked,
             known.ptr[begin : end + 1],
             known.entity,
+            first=0 if shard is None else shard.low,
+            own=own,
         )
         for column, values in zip(out, found):
             column[part] = values
         return end - begin
 
     chunks = range(0, len(queries), batch_size)
-    for number in _side_by_side(rank_chunk, chunks, device_of(model)):
-        done(number)
+    if shard is not None:  # all processes do the same chunk at a time
+        for begin in chunks:
+            done(rank_chunk(begin, None))
+    else:  # each process does some of the chunks
+        own = chunks[process_rank() :: num_processes()]
+        for number in _side_by_side(rank_chunk, own, device_of(model)):
+            done(number)
+    if num_processes() > 1:
+        out = Standings(*(add_up(torch.from_numpy(i)).numpy() for i in out))
     return out
 
 

@@ -121,17 +121,22 @@ def score_rows(
         relations (list): The names of all relations, for errors.
 
     Returns:
-        A row for each query, in single or double precision and without NaN.
+        A row for each query, in single or double precision and without NaN; if
+        entities are split among processes, those of this process.
     """
     asked = queries.to(device_of(model))
-    if queries.side == "head":
+    width, shard = model.num_nodes, getattr(model, "shard", None)
+    if shard is not None:
+        whole: Any = model
+        scores, width = whole.score_all(asked, whole.own_entities()), shard.size
+    elif queries.side == "head":
         scores = model.score_heads(asked.rel_type, asked.entity)
     else:
         scores = model.score_tails(asked.entity, asked.rel_type)
-    if scores.size() != (len(queries), model.num_nodes):
+    if scores.size() != (len(queries), width):
         raise ValueError(
             f"the scores of the model must have the shape "
-            f"{[len(queries), model.num_nodes]} (got {list(scores.size())})"
+            f"{[len(queries), width]} (got {list(scores.size())})"
         )
     # The maximum of a row is NaN if any score is, and takes no memory to find.
     is_nan = scores.amax(dim=1).isnan()

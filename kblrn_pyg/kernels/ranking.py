@@ -34,29 +34,39 @@ def rank_answers(
     known_ptr: np.ndarray,
     known: np.ndarray,
     num_threads: int | None = None,
+    first: int = 0,
+    own: np.ndarray | None = None,
 ) -> Standings:
     """Compares answers with all entities that are not known to be answers, too.
 
     ``scores`` has a row for each query, without NaN, and ``row`` is the query of
     each ``answer``. The known answers of a query begin at ``known_ptr`` and are
-    distinct; an answer may be among them, and never removes itself.
+    distinct; an answer may be among them, and never removes itself. If the scores
+    are those of some entities only, from ``first`` on, ``own`` are the scores of the
+    answers, and what is counted are these entities.
     """
+    if own is None:
+        own = scores[row, answer]
+    of_answers = own
     out = Standings(*(np.empty(len(row), np.int64) for _ in Standings._fields))
 
     def count(part: slice, _: None) -> None:
         columns = (column[part] for column in out)
-        _count(scores, row[part], answer[part], known_ptr, known, *columns)
+        asked = row[part], answer[part], of_answers[part]
+        _count((scores, first), *asked, known_ptr, known, tuple(columns))
 
     run_slices(count, len(row), no_scratch, num_threads)
     return out
 
 
 @njit(cache=True, nogil=True)
-def _count(scores, row, answer, known_ptr, known, better, ties, num_candidates):
+def _count(scored, row, answer, of_answers, known_ptr, known, out):
+    scores, first = scored
+    better, ties, num_candidates = out
     num_entities = scores.shape[1]
     for i in range(len(row)):
         of_query = scores[row[i]]
-        own = of_query[answer[i]]
+        own = of_answers[i]
         # Counting all and taking the known ones back keeps this loop free of
         # branches, which makes it several times faster.
         above, equal = 0, 0
@@ -65,10 +75,12 @@ def _count(scores, row, answer, known_ptr, known, better, ties, num_candidates):
             equal += of_query[j] == own
         removed = 0
         for k in range(known_ptr[row[i]], known_ptr[row[i] + 1]):
-            if known[k] != answer[i]:
-                above -= of_query[known[k]] > own
-                equal -= of_query[known[k]] == own
+            j = known[k] - first
+            if known[k] != answer[i] and 0 <= j < num_entities:
+                above -= of_query[j] > own
+                equal -= of_query[j] == own
                 removed += 1
         better[i] = above
-        ties[i] = equal - 1  # the answer ties with itself
+        # The answer ties with itself.
+        ties[i] = equal - (0 <= answer[i] - first < num_entities)
         num_candidates[i] = num_entities - removed

@@ -24,6 +24,7 @@ from kblrn_pyg.nn.features import at_least_single
 from kblrn_pyg.nn.latent import AnyScorer, LatentExpert
 from kblrn_pyg.nn.losses import batch_loss, loss_of
 from kblrn_pyg.nn.settings import ModelSettings
+from kblrn_pyg.nn.shard import Shard
 from kblrn_pyg.rules import RuleSet
 
 if TYPE_CHECKING:
@@ -80,6 +81,8 @@ class KBLRN(Module):
         self.kb: HeteroData | None = None  # whose names answers and reasons use
         self.known: tuple[HeteroData, ...] = ()  # facts that are known besides it
         self._vocabulary: tuple[HeteroData, Vocabulary] | None = None
+        self.shard: Shard | None = None  # the entities of this process, if not all
+        self._own_entities: Tensor | None = None
 
     @classmethod
     def from_data(
@@ -233,6 +236,39 @@ class KBLRN(Module):
                 )
         for mine, theirs in pairs.values():
             mine.load_state_dict(theirs.state_dict())
+
+    def split_entities(self, shard: Shard) -> set[str]:
+        r"""Keeps the rows of the entities of this process only.
+
+        Losses and evaluation then need all processes.
+
+        Args:
+            shard (Shard): The entities of this process.
+
+        Returns:
+            The names of the parameters that are split.
+        """
+        self.shard = shard
+        device = next(self.parameters()).device
+        self._own_entities = torch.arange(shard.low, shard.high, device=device)
+        split = [
+            id(table)
+            for expert in self._experts()
+            if isinstance(expert, LatentExpert)
+            for table in expert.split_entities(shard)
+        ]
+        return {name for name, one in self.named_parameters() if id(one) in split}
+
+    def join_entities(self) -> None:
+        """Reverses :meth:`split_entities`; every process gets all rows."""
+        for expert in self._experts():
+            if isinstance(expert, LatentExpert):
+                expert.join_entities()
+        self.shard = self._own_entities = None
+
+    def own_entities(self) -> Tensor | None:
+        """Returns the entities of this process, always the same tensor."""
+        return self._own_entities
 
     def feature_parameters(self) -> list[Parameter]:
         """Returns the parameters of all experts but those of embeddings."""

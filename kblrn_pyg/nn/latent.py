@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
-from torch.nn import ModuleList
+from torch.nn import ModuleList, Parameter
 from torch_geometric.nn.kge import KGEModel
 
 from kblrn_pyg.data.queries import Queries
@@ -15,6 +15,7 @@ from kblrn_pyg.nn.dropout import drop_entries
 from kblrn_pyg.nn.expert import Expert
 from kblrn_pyg.nn.part import Part
 from kblrn_pyg.nn.scorers import Scorer, make_scorer
+from kblrn_pyg.nn.shard import Shard, process_rank
 
 # Up to this number of candidates, their rows are looked up for each query.
 _FEW = 8
@@ -108,6 +109,7 @@ class LatentExpert(Expert):
         self.dropout, self.entity_dropout = dropout, entity_dropout
         self.latent_dropout, self.sparse = latent_dropout, sparse
         self.n3, self.l2 = n3, l2
+        self.shard: Shard | None = None
         self._encoded: list[Any] | None = None
         # The queries that were asked last, as long as entities are encoded.
         self._last: tuple[Queries, list[tuple[Any, Any, Tensor]]] | None = None
@@ -178,9 +180,48 @@ class LatentExpert(Expert):
         for power, weight in ((3, self.n3), (2, self.l2)):
             if weight > 0:
                 for scorer in self._scorers():
-                    norm = scorer.norm(power, *triples)
+                    norm = scorer.norm(power, *self._own_share(*triples))
                     total = total + weight * norm / max(head_index.numel(), 1)
+        if self.shard is not None and isinstance(total, Tensor):
+            total = self.shard.sum(total)
         return total
+
+    def _own_share(self, head: Tensor, rel: Tensor, tail: Tensor) -> tuple[Tensor, ...]:
+        """Returns what this process has to add up: each number is there once."""
+        if self.shard is None:
+            return head, rel, tail
+        mine = (self.shard.local(i[self.shard.is_mine(i)]) for i in (head, tail))
+        head, tail = mine
+        return head, rel if process_rank() == 0 else rel[:0], tail
+
+    def split_entities(self, shard: Shard) -> list[Parameter]:
+        r"""Keeps the rows of some entities only, and returns what was split.
+
+        Args:
+            shard (Shard): The entities.
+        """
+        if not all(s.has_vectors and s.is_direct for s in self._scorers()):
+            raise ValueError(
+                "'scorer' must compare rows of embeddings to be split among processes"
+            )
+        self.shard = shard
+        tables = self._tables()
+        for table in tables:
+            table.data = table.data[shard.low : shard.high].clone()
+        return tables
+
+    def join_entities(self) -> None:
+        """Reverses :meth:`split_entities`."""
+        assert self.shard is not None
+        for table in self._tables():
+            table.data = self.shard.gather(table.data)
+        self.shard = None
+
+    def _tables(self) -> list[Parameter]:
+        embeddings = ("node_emb", "node_emb_im")
+        kges = [scorer.kge for scorer in self._scorers()]
+        found = (getattr(kge, name, None) for kge in kges for name in embeddings)
+        return [embedding.weight for embedding in found if embedding is not None]
 
     def parts(self, head: int, rel: int, tail: int, side: str = "tail") -> list[Part]:
         """Returns what each scorer gives; see :class:`Expert`."""
@@ -208,7 +249,7 @@ class LatentExpert(Expert):
             yield
             return
         self._encoded = [scorer.encode() for scorer in self._scorers()]
-        if self.sparse and entities:
+        if self.sparse and entities and self.shard is None:
             self._fetched = list(self._fetch(entities))
         try:
             yield
@@ -263,7 +304,7 @@ class LatentExpert(Expert):
         encodings = self._encoded or [scorer.encode() for scorer in scorers]
         kept = self._kept(queries)
         for scorer, encoded in zip(scorers, encodings):
-            known = self._table(scorer, encoded, queries.entity)
+            known = self._known(scorer, encoded, queries.entity)
             if queries.side == "head":
                 query = scorer.head_query(queries.rel_type, known)
             else:
@@ -278,7 +319,17 @@ class LatentExpert(Expert):
         drawn = torch.rand(len(queries), 1, device=queries.entity.device)
         return drawn >= self.latent_dropout
 
+    def _known(self, scorer: Any, encoded: Any, index: Tensor) -> Tensor:
+        """Returns the rows of entities of queries."""
+        if self.shard is None:
+            return self._table(scorer, encoded, index)
+        rows = scorer.table(encoded, self.shard.local(index))
+        return self._drop(self.shard.rows(rows, index), self.entity_dropout)
+
     def _table(self, scorer: Any, encoded: Any, index: Tensor | None = None) -> Tensor:
+        """Returns the rows of candidates, all of which this process has."""
+        if self.shard is not None and index is not None:
+            index = self.shard.local(index)
         rows = next(
             (rows for s, i, rows in self._fetched if s is scorer and i is index), None
         )

@@ -15,6 +15,7 @@ from kblrn_pyg.kernels.threads import no_scratch, run_slices
 from kblrn_pyg.loader import batch_triples
 from kblrn_pyg.nn.features import at_least_single
 from kblrn_pyg.nn.one_thread import one_torch_thread
+from kblrn_pyg.nn.shard import add_up
 from kblrn_pyg.nn.softmax import ProductSoftmax
 
 if TYPE_CHECKING:
@@ -107,9 +108,17 @@ def exact_loss(model: "KBLRN", triples: Triples, sides: Sequence[str]) -> Tensor
 def _exact(model: "KBLRN", facts: Facts, side: str) -> Tensor:
     queries, answer = facts.asked(side)
     distinct, row = queries.distinct(model.num_nodes)
-    picks = row, answer
-    log_partition, picked = _partition(model, distinct, None, picks, facts.own)
-    return log_partition[row] - picked
+    if model.shard is None:
+        picks = row, answer
+        log_partition, picked = _partition(model, distinct, None, picks, facts.own)
+        return log_partition[row] - picked
+    mine = model.shard.is_mine(answer).nonzero().flatten()
+    picks = row[mine], model.shard.local(answer[mine])
+    entities, own = model.own_entities(), facts.own[mine]
+    log_partition, picked = _partition(model, distinct, entities, picks, own)
+    log_partition = model.shard.log_sum(log_partition)
+    true = picked.new_zeros(len(answer)).index_add(0, mine, picked)
+    return log_partition[row] - model.shard.sum(true)
 
 
 def shared_loss(model: "KBLRN", triples: Triples, sides: Sequence[str]) -> Tensor:
@@ -132,14 +141,25 @@ def shared_loss(model: "KBLRN", triples: Triples, sides: Sequence[str]) -> Tenso
 def _shared(model: "KBLRN", facts: Facts, side: str, drawn: Tensor) -> Tensor:
     queries, answer = facts.asked(side)
     # Answers may have been drawn, too: then they are taken away again.
-    column = torch.searchsorted(drawn, answer).clamp_(max=len(drawn) - 1)
-    row = (drawn[column] == answer).nonzero().flatten()
+    shard = model.shard
+    drawn = drawn if shard is None else drawn[shard.is_mine(drawn)]
+    column = torch.searchsorted(drawn, answer)
+    drawn_and_end = torch.cat([drawn, drawn.new_full((1,), -1)])
+    row = (drawn_and_end[column] == answer).nonzero().flatten()
     negative, again = _partition(model, queries, drawn, (row, column[row]))
     true = model.score_answers(queries, answer)
     true = true - facts.own.to(true.dtype)
+    again = again.new_zeros(len(answer)).index_add(0, row, again)
+    is_drawn = torch.zeros_like(answer, dtype=torch.bool).index_fill(0, row, True)
+    if shard is not None:
+        negative = shard.log_sum(negative)
+        true = shard.sum(true * shard.is_mine(answer))
+        again, is_drawn = shard.sum(again), add_up(is_drawn.long()) > 0
     top = torch.maximum(negative, true).detach()
     others = (negative - top).exp()
-    others = others.index_add(0, row, -(again - top[row]).exp()).clamp(min=0)
+    # Not above zero is possible only by rounding.
+    again = torch.where(is_drawn, again - top, again.new_tensor(-torch.inf)).exp()
+    others = (others - again).clamp(min=0)
     return (others + (true - top).exp()).log() + top - true
 
 

@@ -45,6 +45,8 @@ class RelationalExpert(FeatureExpert):
         self.features = PathFeatures(data, rules)
         num_entities = self.features.num_entities
         self._pool = ScratchPool(partial(new_scratch, num_entities))
+        # Columns as a tensor and as an array: the same ones may come again.
+        self._columns: tuple[Tensor, np.ndarray] | None = None
         self._is_step = False
         # The triples that were scored last in a step, and their scores.
         self._last: tuple[tuple[Tensor, ...], Tensor] | None = None
@@ -97,9 +99,10 @@ class RelationalExpert(FeatureExpert):
         if entities is not None:
             if scores.device.type != "cpu":
                 return super().add_to(scores, queries, entities)
-            return _ColumnPaths.apply(
-                scores, weight, self.features, queries, _ids(entities)
-            )
+            if self._columns is None or self._columns[0] is not entities:
+                self._columns = entities, _ids(entities)
+            given = self.features, queries, self._columns[1]
+            return _ColumnPaths.apply(scores, weight, *given)
         self._remember()
         if scores.device.type == "cpu":
             return _AddPaths.apply(scores, weight, self.features, queries)

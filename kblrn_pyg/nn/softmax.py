@@ -50,6 +50,10 @@ class ProductSoftmax(torch.autograd.Function):
                 (default: :obj:`False`)
         """
         given = _Given.of(query, rows, base)
+        if given.shape[1] == 0:
+            ctx.given = None
+            nothing = given.like.new_full(given.shape[:1], -torch.inf)
+            return nothing, nothing[:0]
         keeps = any(ctx.needs_input_grad)
         picked = given.pick(row, column)
         kept = given.base if overwrite and keeps else None
@@ -75,6 +79,8 @@ class ProductSoftmax(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor, by_picked: Tensor) -> tuple[Any, ...]:
+        if ctx.given is None:
+            return (None,) * 6
         shares, kept = ctx.shares, ctx.kept
         query, rows, base = ctx.given
         by_query: Any = None if query is None else ctx.by_query * grad[:, None]

@@ -12,7 +12,12 @@ from kblrn_pyg.data import DataError, as_kb, flat_triples
 from kblrn_pyg.data.ids import check_ids
 from kblrn_pyg.data.queries import SIDES, check_side
 from kblrn_pyg.kernels.adjacency import Adjacency, build_adjacency
-from kblrn_pyg.kernels.columns import Hits, add_to_columns, arrivals_at
+from kblrn_pyg.kernels.columns import (
+    Arrivals,
+    Hits,
+    add_to_columns,
+    arrivals_at,
+)
 from kblrn_pyg.kernels.recall import Walks
 from kblrn_pyg.kernels.scoring import add_paths
 from kblrn_pyg.kernels.threads import (
@@ -118,6 +123,7 @@ class PathFeatures:
         self._memory = WalkMemory(self._paths, 0)
         self._pool = ScratchPool(partial(new_scratch, self.num_entities))
         self._remembers = False
+        self._last_arrivals: dict[str, Arrivals] = {}
 
     @property
     def num_threads(self) -> int:
@@ -234,7 +240,7 @@ class PathFeatures:
         self._check_ids(rel, entities=entity)
         check_ids({"entities": (columns, self.num_entities)})
         paths = self._paths[side]
-        arrivals = arrivals_at(*paths, columns)
+        arrivals = self._arrivals(side, columns)
 
         # Equal queries side by side: their paths are walked once.
         order = np.argsort(rel * self.num_entities + entity, kind="stable")
@@ -245,6 +251,14 @@ class PathFeatures:
             return row, add_to_columns(paths, arrivals, *asked, weight, scores)
 
         return run_slices(add, len(entity), no_scratch, self.num_threads)
+
+    def _arrivals(self, side: str, columns: Ids) -> Arrivals:
+        """Finds the last steps to columns, once for the same array."""
+        last = self._last_arrivals.get(side)
+        if last is None or last.entity is not columns:
+            last = arrivals_at(*self._paths[side], columns)
+            self._last_arrivals[side] = last
+        return last
 
     def remember(self) -> None:
         """Walks the queries that the facts answer, and keeps what is reached.

@@ -5,9 +5,10 @@ import logging
 import math
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, fields, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -16,8 +17,17 @@ from tqdm import tqdm
 
 from kblrn_pyg.data import DataError, flat_triples
 from kblrn_pyg.evaluation import device_of, evaluate, kb_for
+from kblrn_pyg.nn.kblrn import KBLRN
 from kblrn_pyg.nn.model_file import versions
 from kblrn_pyg.nn.one_thread import one_torch_thread
+from kblrn_pyg.nn.shard import (
+    Shard,
+    add_up,
+    agreed,
+    any_says,
+    num_processes,
+    process_rank,
+)
 from kblrn_pyg.training import process
 from kblrn_pyg.training.checkpoint import (
     Checkpoint,
@@ -101,7 +111,7 @@ def fit(
         >>> fit(model, Families()[0], epochs=1, lr=0.02).epochs_done
         1
     """
-    process.require_one_process()
+    process.join_processes()
     process.keep_freed_memory()
     settings = _changed(settings or FitSettings(), changes)
     sets = validation_sets(model, val, filter_with, settings.patience)
@@ -174,11 +184,36 @@ class _Training:
                 "'optimizer' must be adagrad for row-sparse gradients (got "
                 f"{settings.optimizer})"
             )
+        self.split = self._split_entities()
         self.optimizer = make_optimizer(settings.optimizer, self._parameter_groups())
         self.rates = [group["lr"] for group in self.optimizer.param_groups]
         self.position = Position()
         self.history: list[dict[str, Any]] = []
         self.rng: dict[str, Any] | None = None  # of the checkpoint
+
+    def _split_entities(self) -> set[str]:
+        """Splits the entities among processes, if there are several."""
+        if num_processes() == 1:
+            return set()
+        if not isinstance(self.model, KBLRN):
+            raise ValueError("'model' must be a KBLRN to be trained by processes")
+        if not self.model.is_exact and self.model.negatives != "shared":
+            raise ValueError(
+                "'negatives' must be shared, or 'num_negatives' all, to train with "
+                f"several processes (got {self.model.negatives!r})"
+            )
+        shard = Shard.of_this_process(self.model.num_nodes)
+        return self.model.split_entities(shard)
+
+    @property
+    def shard(self) -> Shard | None:
+        """The entities of this process, if there are several processes."""
+        return getattr(self.model, "shard", None)
+
+    @property
+    def own_run(self) -> Run | None:
+        """The folder to write to: only the first process does."""
+        return self.run if process_rank() == 0 else None
 
     def _parameter_groups(self) -> list[dict[str, Any]]:
         """The parameters of the model with their learning rates."""
@@ -200,9 +235,12 @@ class _Training:
         run = self.run
         if run is None:
             return
-        continues = resume and run.checkpoint_path.exists()
+        continues = agreed(resume and run.checkpoint_path.exists())
         if continues:
             self._load(run)
+        if self.own_run is None:
+            self._begin_beside(continues)
+            return
         with run.started(self.history):
             if run.settings is not None:
                 run.write_settings(run.settings)
@@ -211,8 +249,15 @@ class _Training:
                 run.write_settings({"model": model, "training": training})
             if not continues:  # there is a model, even if nothing is to be learned
                 self._save()
-            if not (continues and run.model_path.exists()):
+            if not agreed(continues and run.model_path.exists()):
                 self._save_model()
+
+    def _begin_beside(self, continues: bool) -> None:
+        """Takes part in what the first process saves."""
+        if not continues:
+            self._save()
+        if not agreed(None):
+            self._save_model()
 
     def learn(
         self, guard: InterruptGuard, callbacks: Sequence[Callback], progress: bool
@@ -222,7 +267,7 @@ class _Training:
             total=epochs * num_batches,
             initial=self.position.epoch * num_batches + self.position.batch,
             unit="batch",
-            disable=not progress,
+            disable=not progress or process_rank() > 0,
         )
         with bar:
             while not self.stopped and self.position.epoch < epochs:
@@ -233,6 +278,16 @@ class _Training:
         if self.sets and (best := self.sets[0].weights) is not None:
             self.model.load_state_dict(best)
         self._save_model()
+        self._join_entities()
+
+    def _join_entities(self) -> None:
+        """Gives the whole model back to every process."""
+        if self.shard is None:
+            return
+        for one in self.sets:
+            if one.weights is not None:
+                one.weights = self.shard.gather_all(one.weights, self.split)
+        self.model.join_entities()  # type: ignore[attr-defined]
 
     def result(self) -> FitResult:
         best = {one.name: one.best for one in self.sets if one.best is not None}
@@ -283,8 +338,18 @@ class _Training:
                 f"(got {self.settings.lr})"
             )
         loss.backward()
+        if self.shard is not None:
+            self._add_up_gradients()
         self.optimizer.step()
         return value
+
+    def _add_up_gradients(self) -> None:
+        """Adds up the gradients of what every process has."""
+        for name, parameter in self.model.named_parameters():  # type: ignore[attr-defined]
+            if name not in self.split:
+                grad = parameter.grad
+                grad = torch.zeros_like(parameter) if grad is None else grad
+                parameter.grad = add_up(grad)
 
     def _end_epoch(self, guard: InterruptGuard, callbacks: Sequence[Callback]) -> None:
         epoch, line = self.position.epoch + 1, None
@@ -294,13 +359,13 @@ class _Training:
             self.history.append(line)
             self.model.train(False)
             for callback in callbacks:
-                callback(Progress(self.model, epoch, line, self.run))
+                callback(Progress(self.model, epoch, line, self.own_run))
         seconds = self.position.seconds_before + self.position.seconds
         self.position = Position(epoch, seconds_before=seconds)
         self._save()
         # After the checkpoint, so that the log never knows more than it.
-        if line is not None and self.run is not None:
-            self.run.log(line)
+        if line is not None and self.own_run is not None:
+            self.own_run.log(line)
 
     def _validate(self, epoch: int, guard: InterruptGuard) -> dict[str, Any]:
         """Validates on all sets that have not stopped yet."""
@@ -340,33 +405,64 @@ class _Training:
         return figures
 
     def _stop_if_asked(self, guard: InterruptGuard) -> None:
-        if guard.requested:
+        if any_says(guard.requested):
             self._save()
             raise KeyboardInterrupt
 
     def _save(self) -> None:
         if self.run is None:
             return
+        model, optimizer = self.model.state_dict(), self.optimizer.state_dict()
+        best = {one.name: one.weights for one in self.sets if one.weights}
+        if self.shard is not None:  # the first process writes what any number reads
+            gather = partial(self.shard.gather_all, split=self.split)
+            model, optimizer = gather(model), self._each_state(optimizer, gather)
+            best = {name: gather(weights) for name, weights in best.items()}
+        if self.own_run is None:
+            return
         checkpoint = Checkpoint(
-            model=self.model.state_dict(),
-            optimizer=self.optimizer.state_dict(),
+            model=model,
+            optimizer=optimizer,
             rng=process.get_rng_states(),
             position=asdict(self.position),
             stopping={one.name: one.stopping.state_dict() for one in self.sets},
             history=self.history,
-            best={one.name: one.weights for one in self.sets if one.weights},
+            best=best,
             settings=self.shaped_by,
             fingerprint=self.fingerprint,
             num_threads=process.set_threads(None),
         )
-        save_checkpoint(self.run.checkpoint_path, checkpoint)
+        save_checkpoint(self.own_run.checkpoint_path, checkpoint)
+
+    def _each_state(
+        self, state: dict[str, Any], change: Callable[..., dict[str, Any]]
+    ) -> dict[str, Any]:
+        """Changes what the optimiser keeps of the rows of entities."""
+        names = {id(one): name for name, one in self.model.named_parameters()}  # type: ignore[attr-defined]
+        order = [names[id(p)] for g in self.optimizer.param_groups for p in g["params"]]
+        changed = {}
+        for i, values in state["state"].items():
+            rows = {key for key, value in values.items() if value.dim() > 0}
+            split = rows if order[i] in self.split else set()
+            changed[i] = change(values, split=split)
+        return state | {"state": changed}
 
     def _save_model(self) -> None:
         """Saves a model file, if the model has a knowledge base to save with it."""
         save = getattr(self.model, "save", None)
         has_kb = getattr(self.model, "kb", None) is not None
-        if self.run is not None and save is not None and has_kb:
+        if self.run is None or save is None or not has_kb:
+            return
+        if self.shard is None:
             save(self.run.model_path, known=known_splits(self.model, self.sets))
+            return
+        state, shard = self.model.state_dict(), self.shard
+        model: Any = self.model
+        model.join_entities()
+        if self.own_run is not None:
+            save(self.run.model_path, known=known_splits(self.model, self.sets))
+        model.split_entities(shard)
+        model.load_state_dict(state)
 
     def _load(self, run: Run) -> None:
         path = run.checkpoint_path
@@ -376,6 +472,12 @@ class _Training:
         changed = [f"{key} {then[key]}" for key in now if now[key] != then[key]]
         if changed:
             logger.warning("%s was made with %s", path, ", ".join(changed))
+        if self.shard is not None:
+            cut = partial(self.shard.cut_all, split=self.split)
+            checkpoint.model = cut(checkpoint.model)
+            checkpoint.optimizer = self._each_state(checkpoint.optimizer, cut)
+            best = checkpoint.best.items()
+            checkpoint.best = {name: cut(weights) for name, weights in best}
         self.model.load_state_dict(checkpoint.model)
         self.optimizer.load_state_dict(checkpoint.optimizer)
         self.position = Position(**checkpoint.position)

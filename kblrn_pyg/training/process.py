@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.distributed as dist
 
 from kblrn_pyg.kernels.threads import limit_threads
 
@@ -23,14 +24,13 @@ class Interrupted(KeyboardInterrupt):
     """Raised when Ctrl-C ended the training, after the state was saved."""
 
 
-def require_one_process() -> None:
-    """Refuses what :obj:`torchrun` starts with several processes."""
-    world_size = int(os.environ.get("WORLD_SIZE", "1"))
-    if world_size != 1:
-        raise ValueError(
-            "training over several processes is not supported yet "
-            f"(got WORLD_SIZE={world_size})"
-        )
+def join_processes() -> None:
+    """Lets what :obj:`torchrun` started work together, each with its own threads."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1 or dist.is_initialized():
+        return
+    dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    # As many as torchrun says, which is one if nobody has set OMP_NUM_THREADS.
+    set_threads(torch.get_num_threads())
 
 
 def keep_freed_memory() -> None:
