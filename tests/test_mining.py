@@ -108,3 +108,13 @@ def test_rules_per_relation_are_those_with_most_support():
             everything.support[everything.of(relation)].tolist(), reverse=True
         )
         assert few.support[few.of(relation)].tolist() == most[:2]
+
+
+def test_progress_bars(capsys):
+    kb = as_kb([(0, 0, 1), (1, 0, 2), (0, 1, 2)], 3, 2)
+    mine_rules(kb)
+    assert capsys.readouterr().err == ""
+    mine_rules(kb, progress=True)
+    bars = capsys.readouterr().err
+    assert "mining" in bars
+    assert "measuring" in bars

@@ -47,6 +47,7 @@ def body_sizes(adjacency, domains, bodies, rule_code, leave, scratch):
     reached, common = np.zeros(len(stamp), np.int64), np.empty(len(stamp), np.int64)
     sizes = np.zeros(len(first), np.int64)
     pca_sizes = np.zeros(len(rule_code), np.int64)
+    serial = clock[0]
     current = -1  # the code whose groups 'onward' holds
     for i in range(len(first)):
         if leave[i]:
@@ -58,8 +59,7 @@ def body_sizes(adjacency, domains, bodies, rule_code, leave, scratch):
         begin, end = adjacency.code_ptr[first[i]], adjacency.code_ptr[first[i] + 1]
         for group in range(begin, end):
             source = adjacency.group_entity[group]
-            clock[0] += 1
-            serial = clock[0]
+            serial += 1
             if second[i] < 0:
                 count = _num_neighbours(adjacency, group, source, choices)
             elif parallel[i]:
@@ -80,6 +80,7 @@ def body_sizes(adjacency, domains, bodies, rule_code, leave, scratch):
         for group in range(begin, end):
             reached[adjacency.group_entity[group]] = 0
     set_onward(adjacency, current, onward, False)
+    clock[0] = serial
     return sizes, pca_sizes
 
 
@@ -133,18 +134,25 @@ def _num_reached(adjacency, group, onward, source, choices, serial, stamp):
 
 
 @njit(cache=True, nogil=True)
-def walked_steps(adjacency, first, second):
+def walked_steps(adjacency, first, second, enough):
     """Counts the pairs of each two-hop body, once for each middle.
 
-    That takes no walk: a middle contributes a product. One-hop bodies get 0.
+    That takes no walk: a middle contributes a product. One-hop bodies, and those
+    that cannot have more than ``enough`` pairs, get 0.
     """
     code_ptr, entity = adjacency.code_ptr, adjacency.group_entity
     start = adjacency.group_start
+    most = _most_neighbours(adjacency)
     steps = np.zeros(len(first), np.int64)
     for i in range(len(first)):
         if second[i] < 0:
             continue
         back = first[i] ^ 1  # from the middles to where paths begin
+        num_first = start[code_ptr[back + 1]] - start[code_ptr[back]]
+        num_second = start[code_ptr[second[i] + 1]] - start[code_ptr[second[i]]]
+        # Looking at all middles takes longer, and most bodies are small.
+        if min(num_first * most[second[i]], num_second * most[back]) <= enough:
+            continue
         a, b = code_ptr[back], code_ptr[second[i]]
         while a < code_ptr[back + 1] and b < code_ptr[second[i] + 1]:
             if entity[a] < entity[b]:
@@ -156,6 +164,17 @@ def walked_steps(adjacency, first, second):
                 a += 1
                 b += 1
     return steps
+
+
+@njit(cache=True, nogil=True)
+def _most_neighbours(adjacency):
+    """Returns the length of the longest list of neighbours of each code."""
+    code_ptr, start = adjacency.code_ptr, adjacency.group_start
+    most = np.zeros(len(code_ptr) - 1, np.int64)
+    for code in range(len(most)):
+        for group in range(code_ptr[code], code_ptr[code + 1]):
+            most[code] = max(most[code], start[group + 1] - start[group])
+    return most
 
 
 @njit(cache=True, nogil=True)

@@ -69,8 +69,8 @@ def measure_bodies(
     parallel = bodies[:, -1].astype(bool)
 
     choices = rules.semantics.choices
-    steps_of_body = walked_steps(adjacency, first, np.where(parallel, -1, second))
-    is_large = steps_of_body > max_body_pairs
+    path = first, np.where(parallel, -1, second)
+    is_large = walked_steps(adjacency, *path, max_body_pairs) > max_body_pairs
     measuring = _Measuring(
         adjacency,
         domains,
