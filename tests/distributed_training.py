@@ -13,8 +13,8 @@ import torch
 from kblrn_pyg import KBLRN
 from kblrn_pyg.datasets import Families
 from kblrn_pyg.evaluation import evaluate
-from kblrn_pyg.nn.shard import process_rank
 from kblrn_pyg.rules import mine_rules
+from kblrn_pyg.shard import process_rank
 from kblrn_pyg.training import Run, fit, set_threads
 
 KINDS = {

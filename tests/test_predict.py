@@ -417,7 +417,8 @@ def test_complete_some_relations(families):
             complete(families, **mistake)
 
 
-def test_complete_shows_progress(capsys):
+def test_complete_shows_progress(capsys, monkeypatch):
+    monkeypatch.setattr("kblrn_pyg.progress.LINE_SECONDS", 0.0)
     model, _, _, _ = tiny(10)
     complete(model, progress=True)
     assert "Completing: 100%" in capsys.readouterr().err

@@ -3,7 +3,6 @@
 import argparse
 import json
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, fields
 from types import NoneType
@@ -75,11 +74,8 @@ def add_triple(parser: argparse.ArgumentParser, or_asked: str = "") -> None:
 
 
 def shows_progress() -> bool:
-    """Whether standard error is a terminal, which can show a progress bar.
-
-    Of several processes, the first one shows it.
-    """
-    return sys.stderr.isatty() and is_first_process()
+    """Whether to show progress: of several processes, the first one does."""
+    return is_first_process()
 
 
 def is_first_process() -> bool:

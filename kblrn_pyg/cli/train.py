@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kblrn_pyg.cli.options import (
     add_settings,
     figures_table,
+    given_settings,
     is_first_process,
     option_name,
     settings_from,
@@ -23,6 +24,7 @@ from kblrn_pyg.datasets.names import COUNTS, check_name, known_name
 from kblrn_pyg.nn.settings import INSTANCES, ModelSettings, are_letters
 from kblrn_pyg.rules.settings import RuleSettings
 from kblrn_pyg.settings import changed, setting
+from kblrn_pyg.sizes import choice_text, choose_model, choose_training
 from kblrn_pyg.training.run import Run
 from kblrn_pyg.training.settings import FitSettings
 
@@ -93,13 +95,16 @@ def run(options: argparse.Namespace) -> None:
     from kblrn_pyg.datasets import load_dataset
     from kblrn_pyg.training import set_threads
 
+    root = options.root or stored.get("root")
+    splits = load_dataset(options.dataset, root)
+    if not resume:
+        groups |= _by_size(groups, options, splits["train"]["entity"].num_nodes)
     folder.settings = stored | {
         "dataset": options.dataset,
-        "root": options.root or stored.get("root"),
+        "root": root,
         **{name: asdict(group) for name, group in groups.items()},
         "threads": set_threads(options.threads or stored.get("threads")),
     }
-    splits = load_dataset(options.dataset, folder.settings["root"])
     model = _new_model(groups, splits["train"])
     begin_with = groups["start"].begin_with
     if begin_with is not None and not folder.checkpoint_path.exists():
@@ -110,6 +115,20 @@ def run(options: argparse.Namespace) -> None:
         command = shlex.join([*words, "--out", str(folder.path), "--resume"])
         print(f"kblrn train: interrupted, resume with: {command}", file=sys.stderr)
         raise SystemExit(130) from None
+
+
+def _by_size(
+    groups: Mapping[str, Any], options: argparse.Namespace, num_nodes: int
+) -> dict[str, Any]:
+    """Chooses what was not given by the size of the knowledge base."""
+    model, training = groups["model"], groups["training"]
+    given = given_settings(options, type(model)), given_settings(options, FitSettings)
+    for_model = choose_model(num_nodes, given[0], "l" in model.experts)
+    model = replace(model, **for_model)
+    for_training = choose_training(model.sparse, given[1])
+    if (for_model or for_training) and is_first_process():
+        print(choice_text(num_nodes, for_model | for_training), file=sys.stderr)
+    return {"model": model, "training": replace(training, **for_training)}
 
 
 def _with_absolute_paths(options: argparse.Namespace) -> argparse.Namespace:
@@ -135,7 +154,7 @@ def _stored_by_first(folder: Run, resume: bool) -> tuple["Settings", bool]:
         resume = resume or folder.settings_path.exists()
     if os.environ.get("WORLD_SIZE", "1") == "1":
         return _stored_settings(folder, resume), resume
-    from kblrn_pyg.nn.shard import agreed
+    from kblrn_pyg.shard import agreed
     from kblrn_pyg.training.process import join_processes
 
     join_processes()

@@ -13,9 +13,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn, cast
 
-from tqdm import tqdm
-
 from kblrn_pyg.data.errors import DataError
+from kblrn_pyg.progress import ProgressBar
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -187,7 +186,7 @@ def open_source(
         size = path.stat().st_size
         with (
             open(path, "rb") as raw,
-            tqdm(
+            ProgressBar(
                 desc=path.name,
                 total=size,
                 unit="B",

@@ -9,10 +9,9 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
-from tqdm import tqdm
-
 from kblrn_pyg.data import DataError
 from kblrn_pyg.data.whole import whole_file
+from kblrn_pyg.progress import ProgressBar
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +59,7 @@ class RawFile:
         try:
             with urllib.request.urlopen(self.url, timeout=60) as response:
                 size = int(response.headers.get("Content-Length") or 0) or None
-                with tqdm.wrapattr(
+                with ProgressBar.wrapattr(
                     file, "write", total=size, desc=self.name, leave=False
                 ) as out:
                     shutil.copyfileobj(response, out)

@@ -7,7 +7,6 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
-from tqdm import tqdm
 
 from kblrn_pyg.data import Names, flat_triples
 from kblrn_pyg.data.known import Answers, KnownFacts
@@ -23,7 +22,8 @@ from kblrn_pyg.evaluation.model import (
 from kblrn_pyg.evaluation.ranks import Ids, RankTable, relation_ids
 from kblrn_pyg.kernels.ranking import Standings, rank_answers
 from kblrn_pyg.kernels.threads import default_threads, no_scratch, run_all
-from kblrn_pyg.nn.shard import add_up, num_processes, process_rank
+from kblrn_pyg.progress import ProgressBar
+from kblrn_pyg.shard import add_up, num_processes, process_rank
 
 # The memory that the scores of one chunk of queries may take: on a CPU little,
 # so that they stay in the cache, elsewhere much, so that all cores are busy. A
@@ -81,7 +81,7 @@ def evaluate(
         for side, answer in zip(SIDES, (head, tail))
     ]
     total = sum(len(asked.queries) for asked in sides)
-    bar = tqdm(total=total, desc="Ranking", unit="query", disable=not progress)
+    bar = ProgressBar(total=total, desc="Ranking", unit="query", disable=not progress)
     with bar, evaluating(model):
         standings = [
             _rank(model, asked, names, batch_size, bar.update) for asked in sides

@@ -1,5 +1,6 @@
 """From letters and settings to experts."""
 
+import logging
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
@@ -17,6 +18,9 @@ from kblrn_pyg.nn.scorers import scorer_name
 from kblrn_pyg.nn.settings import INSTANCES, ModelSettings, are_letters
 from kblrn_pyg.rules import RuleSet, mine_rules
 from kblrn_pyg.settings import changed
+from kblrn_pyg.sizes import choice_text, choose_model
+
+logger = logging.getLogger(__name__)
 
 # The experts that have a letter, in the order of the paper.
 LETTERS = {
@@ -59,6 +63,11 @@ def build_experts(
     names = [name for name, letter in LETTERS.items() if letter in letters]
     own_names = _names(own, names)
     several = as_list(scorer)
+    num_nodes = kb["entity"].num_nodes
+    can_be_sparse = "l" in letters and all(isinstance(one, str) for one in several)
+    if chosen := choose_model(num_nodes, given, can_be_sparse):
+        logger.info(choice_text(num_nodes, chosen))
+    given = chosen | given
     settings = ModelSettings(
         experts=instance_of([*names, *own_names]),
         scorer=[scorer_name(one) for one in several],

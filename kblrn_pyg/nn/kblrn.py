@@ -24,8 +24,8 @@ from kblrn_pyg.nn.features import at_least_single
 from kblrn_pyg.nn.latent import AnyScorer, LatentExpert
 from kblrn_pyg.nn.losses import batch_loss, loss_of
 from kblrn_pyg.nn.settings import ModelSettings
-from kblrn_pyg.nn.shard import Shard
 from kblrn_pyg.rules import RuleSet
+from kblrn_pyg.shard import Shard
 
 if TYPE_CHECKING:
     from kblrn_pyg.explain import Reasons

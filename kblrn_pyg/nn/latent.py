@@ -15,7 +15,7 @@ from kblrn_pyg.nn.dropout import drop_entries
 from kblrn_pyg.nn.expert import Expert
 from kblrn_pyg.nn.part import Part
 from kblrn_pyg.nn.scorers import Scorer, make_scorer
-from kblrn_pyg.nn.shard import Shard, process_rank
+from kblrn_pyg.shard import Shard, process_rank
 
 # Up to this number of candidates, their rows are looked up for each query.
 _FEW = 8

@@ -15,8 +15,8 @@ from kblrn_pyg.kernels.threads import no_scratch, run_slices
 from kblrn_pyg.loader import batch_triples
 from kblrn_pyg.nn.features import at_least_single
 from kblrn_pyg.nn.one_thread import one_torch_thread
-from kblrn_pyg.nn.shard import add_up
 from kblrn_pyg.nn.softmax import ProductSoftmax
+from kblrn_pyg.shard import add_up
 
 if TYPE_CHECKING:
     from kblrn_pyg.nn.kblrn import KBLRN

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import torch
 from torch_geometric.data import Data, HeteroData
-from tqdm import tqdm
 
 from kblrn_pyg.data import Vocabulary, flat_triples
 from kblrn_pyg.data.known import KnownFacts
@@ -15,6 +14,7 @@ from kblrn_pyg.evaluation.ranks import relation_ids
 from kblrn_pyg.nn import KBLRN
 from kblrn_pyg.predict.answers import Ids, Scores, check_k, largest, score_queries
 from kblrn_pyg.predict.predictions import Predictions
+from kblrn_pyg.progress import ProgressBar
 
 # In place of the probability of what is not to be proposed.
 _OUT = -1.0
@@ -82,7 +82,9 @@ def complete(
     batches = list(_sensible_queries(kb, relation_ids(relations, names.relations)))
     best = _Best(k, model.num_nodes)
     total = sum(len(queries) for queries, _, _ in batches)
-    bar = tqdm(total=total, desc="Completing", unit="query", disable=not progress)
+    bar = ProgressBar(
+        total=total, desc="Completing", unit="query", disable=not progress
+    )
     with bar, evaluating(model):
         for asked, answers, has_loops in batches:
             for queries, scores, probability in score_queries(model, asked):

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
 from kblrn_pyg.data.queries import SIDES
 from kblrn_pyg.data.words import in_words, minus, rank_text, signed
@@ -16,6 +15,7 @@ from kblrn_pyg.predict import (
     predict_heads,
     predict_tails,
 )
+from kblrn_pyg.progress import ProgressBar
 from kblrn_pyg.report.context import Context
 from kblrn_pyg.report.html import (
     Html,
@@ -55,7 +55,7 @@ def examples_section(
     rows = choose_rows(table, num_examples, seed)
     if not rows:
         return None
-    bar = tqdm(rows, desc="Explaining", disable=not context.progress)
+    bar = ProgressBar(rows, desc="Explaining", disable=not context.progress)
     shown = [_article(find_example(context, table, row), context.short) for row in bar]
     text = note(
         "Queries of the test split, drawn at random: some that the model answers "

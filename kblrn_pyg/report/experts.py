@@ -5,12 +5,12 @@ from dataclasses import replace
 from functools import singledispatch
 
 from torch.nn import Module
-from tqdm import tqdm
 
 from kblrn_pyg.data import Vocabulary
 from kblrn_pyg.explain import WeightedRules, heaviest_rules
 from kblrn_pyg.nn import NumericalExpert, RelationalExpert
 from kblrn_pyg.plotting import plot_differences
+from kblrn_pyg.progress import ProgressBar
 from kblrn_pyg.report.context import Context
 from kblrn_pyg.report.figures import pictures
 from kblrn_pyg.report.html import (
@@ -62,7 +62,9 @@ def _rules_section(expert: RelationalExpert, context: Context) -> Section | None
     if not having:
         return None
     parts: list[Html] = []
-    for relation in tqdm(having, "Measuring rules", disable=not context.progress):
+    for relation in ProgressBar(
+        having, "Measuring rules", disable=not context.progress
+    ):
         found = heaviest_rules(context.model, context.train, relation, _NUM_RULES)
         parts.append(_rules(found, context.short, len(parts) < _NUM_OPEN))
     text = note(
@@ -83,7 +85,7 @@ def _numbers_section(expert: NumericalExpert, context: Context) -> Section | Non
         return None
     names = Vocabulary.of(context.train).relations.identifiers
     images = []
-    for r in tqdm(having, desc="Drawing", disable=not context.progress):
+    for r in ProgressBar(having, desc="Drawing", disable=not context.progress):
         figure = plot_differences(context.train, [names[r]], model=context.model)
         what = f"Histogram of head minus tail for {context.short[names[r]]}"
         images += pictures(figure, what)

@@ -7,7 +7,6 @@ from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from kblrn_pyg.kernels.adjacency import Adjacency
 from kblrn_pyg.kernels.body_sizes import (
@@ -18,6 +17,7 @@ from kblrn_pyg.kernels.body_sizes import (
 )
 from kblrn_pyg.kernels.threads import cut, run_all
 from kblrn_pyg.kernels.walking import Bodies
+from kblrn_pyg.progress import ProgressBar
 from kblrn_pyg.rules.estimate import SampledBody
 from kblrn_pyg.rules.ruleset import Ids, RuleSet
 from kblrn_pyg.rules.settings import MAX_BODY_PAIRS
@@ -115,7 +115,7 @@ class _Measuring:
         scratch = partial(new_scratch, self.adjacency.num_entities)
         counted = run_all(self._count, parts, scratch, num_threads)
         estimated = run_all(self._estimate, large, scratch, num_threads)
-        yield from tqdm(
+        yield from ProgressBar(
             chain(counted, estimated),
             total=len(parts) + len(large),
             desc="measuring",

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from kblrn_pyg.data.queries import SIDES
 from kblrn_pyg.kernels.recall import (
@@ -18,6 +17,7 @@ from kblrn_pyg.kernels.recall import (
 )
 from kblrn_pyg.kernels.threads import run_all
 from kblrn_pyg.kernels.walking import Bodies, Paths
+from kblrn_pyg.progress import ProgressBar
 from kblrn_pyg.rules.ruleset import Ids
 
 # About the number of queries between two steps of a progress bar.
@@ -96,7 +96,7 @@ class WalkMemory:
         if limit <= 0:
             return
         # Shown only on a terminal, and only if it takes some time.
-        with tqdm(
+        with ProgressBar(
             total=2 * len(key),
             desc="walking",
             unit="query",

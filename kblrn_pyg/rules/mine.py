@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.transforms import BaseTransform
-from tqdm import tqdm
 
 from kblrn_pyg.data import as_kb, flat_triples
 from kblrn_pyg.kernels.adjacency import Adjacency, build_adjacency
@@ -19,6 +18,7 @@ from kblrn_pyg.kernels.mining import (
     path_supports,
 )
 from kblrn_pyg.kernels.threads import run_all
+from kblrn_pyg.progress import ProgressBar
 from kblrn_pyg.rules.measure import measure_bodies
 from kblrn_pyg.rules.ruleset import UNKNOWN, Ids, RuleSet, join, relation_names
 from kblrn_pyg.rules.semantics import Semantics
@@ -198,7 +198,7 @@ class _Miner:
         found = run_all(
             self._mine_relation, busiest.tolist(), self._new_scratch, num_threads
         )
-        bar = tqdm(
+        bar = ProgressBar(
             found,
             total=len(busiest),
             desc="mining",

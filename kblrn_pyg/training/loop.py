@@ -13,14 +13,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from kblrn_pyg.data import DataError, flat_triples
 from kblrn_pyg.evaluation import device_of, evaluate, kb_for
 from kblrn_pyg.nn.kblrn import KBLRN
 from kblrn_pyg.nn.model_file import versions
 from kblrn_pyg.nn.one_thread import one_torch_thread
-from kblrn_pyg.nn.shard import (
+from kblrn_pyg.progress import ProgressBar
+from kblrn_pyg.shard import (
     Shard,
     add_up,
     agreed,
@@ -28,6 +28,7 @@ from kblrn_pyg.nn.shard import (
     num_processes,
     process_rank,
 )
+from kblrn_pyg.sizes import choice_text, choose_training
 from kblrn_pyg.training import process
 from kblrn_pyg.training.checkpoint import (
     Checkpoint,
@@ -98,7 +99,9 @@ def fit(
         callbacks (iterable, optional): Functions to call with a
             :class:`Progress` after each validation. (default: :obj:`()`)
         settings (FitSettings, optional): The settings.
-            (default: :obj:`None`, those of the paper)
+            (default: :obj:`None`, those of the paper, or, for a model with
+            row-sparse gradients, what :meth:`~kblrn_pyg.sizes.choose_training`
+            chooses)
         **changes (optional): Fields of :class:`FitSettings` that differ from
             :obj:`settings`, such as :obj:`epochs`, :obj:`batch_size`,
             :obj:`lr`, :obj:`validate_every`, :obj:`patience` or :obj:`seed`.
@@ -113,6 +116,11 @@ def fit(
     """
     process.join_processes()
     process.keep_freed_memory()
+    if settings is None:
+        chosen = choose_training(bool(model.config.get("sparse")), changes)
+        if chosen:
+            logger.info(choice_text(model.num_nodes, chosen))
+        changes = chosen | changes
     settings = _changed(settings or FitSettings(), changes)
     sets = validation_sets(model, val, filter_with, settings.patience)
     training = _Training(model, train, sets, settings, run)
@@ -263,7 +271,7 @@ class _Training:
         self, guard: InterruptGuard, callbacks: Sequence[Callback], progress: bool
     ) -> None:
         epochs, num_batches = self.settings.epochs, len(self.loader)
-        bar = tqdm(
+        bar = ProgressBar(
             total=epochs * num_batches,
             initial=self.position.epoch * num_batches + self.position.batch,
             unit="batch",
@@ -271,7 +279,8 @@ class _Training:
         )
         with bar:
             while not self.stopped and self.position.epoch < epochs:
-                bar.set_description(f"epoch {self.position.epoch + 1}/{epochs}")
+                text = f"epoch {self.position.epoch + 1}/{epochs}"
+                bar.set_description(text, refresh=False)
                 self._train_epoch(guard, bar)
                 self._end_epoch(guard, callbacks)
                 self._stop_if_asked(guard)
