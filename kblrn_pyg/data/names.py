@@ -3,8 +3,8 @@
 import difflib
 import operator
 import re
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -42,8 +42,23 @@ class Names:
         self.kind = kind
         self.identifiers = identifiers
         self.labels = identifiers if labels is None else labels
-        self._by_identifier = _places(identifiers)
-        self._by_label = _places(self.labels)
+        # Most things are asked for by id: names are sorted when one is looked up.
+        self._identifier_places: _Places | None = None
+        self._label_places: _Places | None = None
+
+    @property
+    def _by_identifier(self) -> "_Places":
+        if self._identifier_places is None:
+            self._identifier_places = _Places(self.identifiers)
+        return self._identifier_places
+
+    @property
+    def _by_label(self) -> "_Places":
+        if self.labels is self.identifiers:
+            return self._by_identifier
+        if self._label_places is None:
+            self._label_places = _Places(self.labels)
+        return self._label_places
 
     def __len__(self) -> int:
         return len(self.identifiers)
@@ -64,7 +79,7 @@ class Names:
             ('Paris (/m/2)', 1)
         """
         label, identifier = self.labels[i], self.identifiers[i]
-        if label == identifier or len(self._by_label[label]) == 1:
+        if label == identifier or len(self._by_label.get(label)) == 1:
             return label
         return f"{label} ({identifier})"
 
@@ -119,7 +134,7 @@ class Names:
 
     def _with_identifier(self, name: str) -> list[int]:
         identifier = name.rpartition(" (")[2].removesuffix(")")
-        found = self._by_identifier.get(identifier, [])
+        found = self._by_identifier.get(identifier)
         return [i for i in found if self.unique(i) == name]
 
     def _ending_in(self, name: str) -> list[int]:
@@ -175,11 +190,28 @@ class Vocabulary:
         )
 
 
-def _places(names: Sequence[str]) -> dict[str, list[int]]:
-    places: dict[str, list[int]] = defaultdict(list)
-    for i, name in enumerate(names):
-        places[name].append(i)
-    return places
+class _Places:
+    """Where each of many names is; few of them are there more than once."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        # The last place of each, without a list for every name.
+        self._last = dict(zip(names, range(len(names))))
+        self._repeated: dict[str, list[int]] = {}
+        if len(self._last) < len(names):
+            counts = Counter(names)
+            self._repeated = {name: [] for name, n in counts.items() if n > 1}
+            for i, name in enumerate(names):
+                if name in self._repeated:
+                    self._repeated[name].append(i)
+
+    def get(self, name: str) -> list[int]:
+        """Returns all places of a name."""
+        if name in self._repeated:
+            return self._repeated[name]
+        return [self._last[name]] if name in self._last else []
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._last)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data.errors import DataError
+from kblrn_pyg.data.packing import are_texts
 
 # Squares of differences of numbers must be numbers, too.
 LARGEST = 1e150
@@ -54,7 +56,7 @@ def how_different(kb: HeteroData, other: HeteroData) -> str | None:
         return f"{len(theirs)} entities and {len(other.edge_types)} relations"
     if kb.edge_types != other.edge_types:
         return "other names of relations, or another order"
-    if mine != theirs:
+    if mine is not theirs and mine != theirs:
         i = next(i for i, (a, b) in enumerate(zip(mine, theirs)) if a != b)
         return f"{theirs[i]!r} as entity {i}, which is {mine[i]!r}"
     return None
@@ -69,7 +71,7 @@ def _entity_problems(data: HeteroData) -> list[str]:
         names = entity.get(key)
         if names is None and key == "identifier":
             continue
-        if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
+        if not isinstance(names, list) or not are_texts(names):
             problems.append(f"data['entity'].{key} must be a list of strings")
         elif len(names) != num_nodes:
             problems.append(
@@ -82,7 +84,7 @@ def _entity_problems(data: HeteroData) -> list[str]:
 
 def _value_problems(data: HeteroData, num_nodes: int) -> list[str]:
     names = data.to_dict()["_global_store"].get("attribute_names")
-    if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
+    if not isinstance(names, list) or not are_texts(names):
         return ["data.attribute_names must be a list of strings"]
     x = data["entity"].get("x")
     if not isinstance(x, Tensor) or not x.is_floating_point():
@@ -90,10 +92,15 @@ def _value_problems(data: HeteroData, num_nodes: int) -> list[str]:
     if tuple(x.size()) != (num_nodes, len(names)):
         shape = (num_nodes, len(names))
         return [f"data['entity'].x must have the shape {shape} (got {tuple(x.size())})"]
-    if x.isinf().any():
+    if x.numel() == 0:
+        return []
+    # Without a copy of all numbers; both skip NaN.
+    values = x.detach().cpu().numpy()
+    least, most = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
+    if np.isinf(least).any() or np.isinf(most).any():
         return ["data['entity'].x must be finite, or NaN where unknown"]
-    too_large = (x.abs() > LARGEST).any(dim=0).nonzero().flatten().tolist()
-    if too_large:
+    too_large = np.flatnonzero((least < -LARGEST) | (most > LARGEST))
+    if len(too_large):
         name = names[too_large[0]]
         return [f"numbers must be at most {LARGEST:g}, NaN is unknown (see {name!r})"]
     return []
