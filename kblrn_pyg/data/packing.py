@@ -1,4 +1,4 @@
-"""Content of files: many names as one tensor, and tensors without what is not theirs."""
+"""Content of files: many names as one tensor, and no memory that is not theirs."""
 
 from collections import defaultdict
 from collections.abc import Callable

@@ -11,12 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, NoReturn, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn, cast
 
-from numpy.typing import NDArray
 from tqdm import tqdm
 
 from kblrn_pyg.data.errors import DataError
+
+if TYPE_CHECKING:  # imported before anything heavy
+    from numpy.typing import NDArray
 
 PathLike = str | os.PathLike[str]
 
@@ -157,7 +159,7 @@ def first_row(path: Path, line: bytes, wanted: Columns) -> list[str]:
 
 
 def may_be_header(
-    first: list[str], columns: Sequence[NDArray[Any]], wanted: Columns
+    first: list[str], columns: "Sequence[NDArray[Any]]", wanted: Columns
 ) -> bool:
     r"""Tells whether a first row that is not a known header may be an unknown one.
 

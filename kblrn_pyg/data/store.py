@@ -10,7 +10,7 @@ import io
 import pickle
 import re
 from collections.abc import Mapping
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import torch
 from torch_geometric.data import HeteroData
@@ -83,7 +83,7 @@ def save_tensors(content: dict[str, Any], path: PathLike, kind: str) -> None:
     with whole_file(path) as file:
         file.write(_first_line(begin, "0" * 64))
         writer = _Writer(file, begin)
-        torch.save(pack(content), writer)
+        torch.save(pack(content), cast(IO[bytes], writer))
         writer.check()
         # The checksum is known only now.
         file.seek(0)
@@ -107,9 +107,9 @@ def load_tensors(path: PathLike, kind: str) -> dict[str, Any]:
     return unpack(content)
 
 
-def _load(file: IO[bytes], path: PathLike) -> Any:
+def _load(file: io.RawIOBase, path: PathLike) -> Any:
     try:
-        return torch.load(file, map_location="cpu", weights_only=True)
+        return torch.load(cast(IO[bytes], file), map_location="cpu", weights_only=True)
     except pickle.UnpicklingError:
         raise DataError(
             "holds Python objects, expected only tensors, numbers, strings, lists "

@@ -4,12 +4,14 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data.errors import DataError
 from kblrn_pyg.data.packing import are_texts
 
+_ROWS = 1 << 16  # of numbers that are looked at together
 # Squares of differences of numbers must be numbers, too.
 LARGEST = 1e150
 
@@ -92,18 +94,24 @@ def _value_problems(data: HeteroData, num_nodes: int) -> list[str]:
     if tuple(x.size()) != (num_nodes, len(names)):
         shape = (num_nodes, len(names))
         return [f"data['entity'].x must have the shape {shape} (got {tuple(x.size())})"]
-    if x.numel() == 0:
+    found = _too_large(x.detach().cpu().numpy())
+    if found is None:
         return []
-    # Without a copy of all numbers; both skip NaN.
-    values = x.detach().cpu().numpy()
-    least, most = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
-    if np.isinf(least).any() or np.isinf(most).any():
+    value, column = found
+    if np.isinf(value):
         return ["data['entity'].x must be finite, or NaN where unknown"]
-    too_large = np.flatnonzero((least < -LARGEST) | (most > LARGEST))
-    if len(too_large):
-        name = names[too_large[0]]
-        return [f"numbers must be at most {LARGEST:g}, NaN is unknown (see {name!r})"]
-    return []
+    name = names[column]
+    return [f"numbers must be at most {LARGEST:g}, NaN is unknown (see {name!r})"]
+
+
+def _too_large(x: NDArray[Any]) -> tuple[float, int] | None:
+    """Returns a number that is too large, and its column."""
+    for begin in range(0, len(x), _ROWS):  # without a copy of all numbers
+        size = np.abs(x[begin : begin + _ROWS])
+        if (size > LARGEST).any():  # NaN is not
+            row, column = np.unravel_index(np.nanargmax(size), size.shape)
+            return float(size[row, column]), int(column)
+    return None
 
 
 def _edge_problems(data: HeteroData) -> list[str]:
@@ -129,6 +137,7 @@ def _index_problem(index: Any, num_nodes: Any) -> str | None:
         return f"must have the shape [2, num_edges] (got {list(index.size())})"
     if not isinstance(num_nodes, int) or index.numel() == 0:
         return None
-    if int(index.min()) < 0 or int(index.max()) >= num_nodes:
+    array = index.cpu().numpy()  # whose extrema take a tenth of the time
+    if int(array.min()) < 0 or int(array.max()) >= num_nodes:
         return f"must lie in 0 to {num_nodes - 1}"
     return None
