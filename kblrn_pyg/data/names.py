@@ -4,7 +4,8 @@ import difflib
 import operator
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -16,6 +17,7 @@ from kblrn_pyg.data.errors import DataError
 _SEPARATORS = "/.#:"
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 _MAX_LISTED = 8
+_MAX_SCANS = 16
 
 
 class Names:
@@ -42,23 +44,10 @@ class Names:
         self.kind = kind
         self.identifiers = identifiers
         self.labels = identifiers if labels is None else labels
-        # Most things are asked for by id: names are sorted when one is looked up.
-        self._identifier_places: _Places | None = None
-        self._label_places: _Places | None = None
-
-    @property
-    def _by_identifier(self) -> "_Places":
-        if self._identifier_places is None:
-            self._identifier_places = _Places(self.identifiers)
-        return self._identifier_places
-
-    @property
-    def _by_label(self) -> "_Places":
-        if self.labels is self.identifiers:
-            return self._by_identifier
-        if self._label_places is None:
-            self._label_places = _Places(self.labels)
-        return self._label_places
+        self._by_identifier = _Places(identifiers)
+        self._by_label = self._by_identifier
+        if self.labels is not identifiers:
+            self._by_label = _Places(self.labels)
 
     def __len__(self) -> int:
         return len(self.identifiers)
@@ -146,7 +135,7 @@ class Names:
         return [i for i, label in enumerate(self.labels) if label.casefold() == folded]
 
     def _nearest(self, name: str) -> str:
-        folded = {label.casefold(): label for label in self._by_label}
+        folded = {label.casefold(): label for label in self.labels}
         last = {last_segment(full).casefold(): full for full in self.identifiers}
         # Whole names by a surname, which by spelling alone is far from them.
         words = set(name.casefold().split())
@@ -194,24 +183,38 @@ class _Places:
     """Where each of many names is; few of them are there more than once."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        # The last place of each, without a list for every name.
-        self._last = dict(zip(names, range(len(names))))
+        self._names, self._num_scans = names, 0
+        self._last: dict[str, int] = {}  # the last place of each
         self._repeated: dict[str, list[int]] = {}
-        if len(self._last) < len(names):
+
+    def get(self, name: str) -> list[int]:
+        """Returns all places of a name."""
+        # Who asks for a few of millions of names need not wait for an index.
+        if not self._last and self._num_scans < _MAX_SCANS:
+            self._num_scans += 1
+            return self._scan(name)
+        if not self._last:
+            self._build()
+        if name in self._repeated:
+            return self._repeated[name]
+        return [self._last[name]] if name in self._last else []
+
+    def _scan(self, name: str) -> list[int]:
+        found: list[int] = []
+        with suppress(ValueError):
+            while True:
+                found.append(self._names.index(name, found[-1] + 1 if found else 0))
+        return found
+
+    def _build(self) -> None:
+        names = self._names
+        self._last = dict(zip(names, range(len(names))))
+        if len(self._last) < len(names):  # without a list for every name
             counts = Counter(names)
             self._repeated = {name: [] for name, n in counts.items() if n > 1}
             for i, name in enumerate(names):
                 if name in self._repeated:
                     self._repeated[name].append(i)
-
-    def get(self, name: str) -> list[int]:
-        """Returns all places of a name."""
-        if name in self._repeated:
-            return self._repeated[name]
-        return [self._last[name]] if name in self._last else []
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._last)
 
 
 def _listed(names: Sequence[str]) -> str:
