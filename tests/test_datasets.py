@@ -117,11 +117,10 @@ def test_files_of_older_versions_are_made_again(home, tmp_path):
     _, small = home
     wanted = small(tmp_path / "root", "val")[0]
     processed = tmp_path / "root" / "processed"
-    for path in processed.glob("*.kb"):
-        path.rename(path.with_name(f"{path.stem}_data.pt"))
+    (processed / "splits.kb").rename(processed / "train.kb")
     found = small(tmp_path / "root", "val")[0]
     assert found.to_dict().keys() == wanted.to_dict().keys()
-    assert len(list(processed.glob("*.kb"))) == 3
+    assert (processed / "splits.kb").exists()
 
 
 def test_wrong_counts_are_refused(home, tmp_path, monkeypatch):
@@ -175,14 +174,39 @@ def test_local_knowledge_base(tmp_path):
     )
     with pytest.raises(DataError, match="already exists"):
         write_local_kb(root, kbs)
-    (root / "processed" / "test.kb").unlink()
-    with pytest.raises(DataError, match="the test split is missing, import it anew"):
+    (root / "processed" / "splits.kb").unlink()
+    with pytest.raises(DataError, match="the data set is missing, import it anew"):
         load_dataset(str(root))
-    (root / "processed" / "test_data.pt").touch()
-    with pytest.raises(DataError, match="test split was imported by an older version"):
+    (root / "processed" / "train.kb").touch()
+    with pytest.raises(DataError, match="data set was imported by an older version"):
         load_dataset(str(root))
     with pytest.raises(DataError, match="no such directory"):
         LocalKB(tmp_path / "none")
+    with pytest.raises(ValueError, match="'split' must be one of"):
+        LocalKB(root, "valid")
+
+
+def test_splits_are_optional_until_they_are_asked_for(tmp_path):
+    write_local_kb(tmp_path / "mine", read_kb([("a", "r", "b")])[0])
+    assert LocalKB(tmp_path / "mine")[0]["entity"].name == ["a", "b"]
+    with pytest.raises(DataError, match="the val split is missing, import it anew"):
+        load_dataset(str(tmp_path / "mine"))
+
+
+def test_splits_share_all_but_their_questions(tmp_path):
+    rows = [(f"e{i}", f"r{i % 3}", f"e{i + 1}") for i in range(200)]
+    kbs, _ = read_kb(rows[4:], rows[:2], rows[2:4], [("e7", "n", 1.5)], 1)
+    write_local_kb(tmp_path / "mine", kbs)
+    loaded = load_dataset(str(tmp_path / "mine"))
+    train = loaded["train"]
+    for split, kb in loaded.items():
+        assert kb["entity"].name is train["entity"].name
+        assert kb["entity"].x is train["entity"].x
+        for edge_type in kb.edge_types:
+            assert kb[edge_type].edge_index is train[edge_type].edge_index
+            asked = kb[edge_type].edge_label_index
+            assert torch.equal(asked, kbs[split][edge_type].edge_label_index)
+    assert train["entity"].name == kbs["train"]["entity"].name
 
 
 def test_local_knowledge_base_is_never_half_written(tmp_path):

@@ -21,7 +21,7 @@ from kblrn_pyg import KBLRN
 from kblrn_pyg.data import DataError, ask, flat_triples
 from kblrn_pyg.data.queries import SIDES, Queries
 from kblrn_pyg.data.store import load_tensors
-from kblrn_pyg.datasets import load_dataset
+from kblrn_pyg.datasets import Families, load_dataset
 from kblrn_pyg.evaluation import evaluate
 from kblrn_pyg.nn import (
     SCORERS,
@@ -204,12 +204,60 @@ def test_from_training_to_the_model_file(tmp_path, num_negatives):
     )
 
 
+def test_weights_of_a_file_are_not_drawn_before(tmp_path):
+    model = KBLRN.from_data(Families()[0], "ln", 16)
+    model.save(tmp_path / "model.pt")
+    before = torch.get_rng_state()
+    again = KBLRN.load(tmp_path / "model.pt")
+    assert torch.equal(torch.get_rng_state(), before)
+    assert all(parameter.requires_grad for parameter in again.parameters())
+    for name, weight in model.state_dict().items():
+        assert torch.equal(again.state_dict()[name], weight)
+
+
+class Tied(Expert):
+    name = "tied"
+
+    def __init__(self, number):
+        super().__init__()
+        self.one = torch.nn.Linear(number, 1, bias=False)
+        self.other = torch.nn.Linear(number, 1, bias=False)
+        self.other.weight = self.one.weight
+
+    def score_candidates(self, queries, candidates):
+        weight = self.one.weight[0] + self.other.weight[0]
+        return weight[candidates]
+
+
+def test_shared_weights_stay_shared(tmp_path):
+    data = Families()[0]
+    model = KBLRN.from_data(data, ["l", Tied(data["entity"].num_nodes)], 4)
+    model.double().save(tmp_path / "model.pt")
+    again = KBLRN.load(tmp_path / "model.pt", experts=[Tied])
+    assert again.experts["tied"].one.weight is again.experts["tied"].other.weight
+    for name, weight in model.state_dict().items():
+        assert torch.equal(again.state_dict()[name], weight)
+
+
+def test_known_facts_of_a_file_are_those_that_are_new(tmp_path):
+    splits = load_dataset("Families")
+    train, val, test = splits.values()
+    model = KBLRN.from_data(train, "l", 4)
+    model.save(tmp_path / "model.pt", known=[train, val, val, test])
+    (known,) = KBLRN.load(tmp_path / "model.pt").known
+    found = [flat_triples(one, "edge_label_index") for one in (known, val, test, train)]
+    found, *others, own = [set(zip(*(i.tolist() for i in one))) for one in found]
+    assert found == set.union(*others) - own
+    model.save(tmp_path / "model.pt", known=[train])
+    assert KBLRN.load(tmp_path / "model.pt").known == ()
+
+
 TRAINING = """
 import sys, torch
 sys.path.insert(0, "tests")
 from test_experts import Popularity
 from kblrn_pyg import KBLRN
-from kblrn_pyg.datasets import load_dataset
+from kblrn_pyg.datasets import Families, load_dataset
 from kblrn_pyg.training import Run, fit, set_threads
 set_threads(1)
 train, val, test = load_dataset("Families").values()

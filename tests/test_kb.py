@@ -168,6 +168,23 @@ def test_entities_resolve_by_identifier_and_by_label():
         names.resolve("Paris")
 
 
+def test_names_are_found_without_and_with_an_index():
+    identifiers = [f"/m/{i}" for i in range(40)]
+    labels = [f"name {i % 25}" for i in range(40)]
+    names = Names("entity", identifiers, labels)
+    for _ in range(2):  # an index is made somewhere on the way
+        for i in range(40):
+            shared = [j for j in range(40) if labels[j] == labels[i]]
+            assert names.find(identifiers[i]) == i
+            assert names.find(names.unique(i)) == i
+            assert (names.unique(i) == labels[i]) == (len(shared) == 1)
+            if len(shared) > 1:
+                with pytest.raises(DataError, match="is ambiguous, expected one of"):
+                    names.find(labels[i])
+        with pytest.raises(DataError, match="unknown entity 'nobody'"):
+            names.find("nobody")
+
+
 ENTITIES = Names(
     "entity",
     ["/m/1", "/m/2", "/m/3", "/m/4", "/m/5"],

@@ -165,6 +165,25 @@ def assert_same(found, expected):
         assert (one.known, one.rank) == (other.known, other.rank)
 
 
+def test_what_is_known_is_checked_once():
+    kb = as_kb([(0, 0, 1), (1, 0, 2)], 4, 1)
+    model = KBLRN.from_data(kb, "l", 4)
+    model.known = (ask(kb, tuple(torch.tensor([[0], [0], [3]]))),)
+    facts = model.known_facts
+    assert [one.known for one in model.predict_tails(0, 0, k=4)].count(True) == 2
+    assert model.known_facts is facts
+    other = ask(kb, tuple(torch.tensor([[0], [0], [2]])))
+    found = model.predict_tails(0, 0, k=4, known=[other])
+    assert [one.known for one in found].count(True) == 3
+    assert model.known_facts is facts
+    kb[kb.edge_types[0]].edge_index = torch.tensor([[0, 0], [0, 1]])  # is seen
+    assert [one.known for one in model.predict_tails(0, 0, k=4)].count(True) == 3
+    model.known = ()
+    assert [one.known for one in model.predict_tails(0, 0, k=4)].count(True) == 2
+    model.kb = as_kb([(0, 0, 3)], 4, 1)
+    assert [one.known for one in model.predict_tails(0, 0, k=4)].count(True) == 1
+
+
 def test_several_queries_equal_single_ones(monkeypatch):
     model, _, _, split = tiny(10)
     entities, words = [2, 0, 2, 5, 1], {"k": 4, "known": [split], "novel": True}

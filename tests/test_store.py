@@ -1,12 +1,16 @@
 """Files that are written whole, and checked before anything looks into them."""
 
 import errno
+import hashlib
+import io
 import random
+import tracemalloc
 
 import pytest
 import torch
 
 from kblrn_pyg.data import DataError, Names, load_kb, make_kb, save_kb
+from kblrn_pyg.data.packing import pack_names, unpack_names
 from kblrn_pyg.data.store import load_tensors, save_tensors
 from kblrn_pyg.data.whole import whole_file, write_bytes, write_text
 
@@ -27,8 +31,74 @@ def test_tensors_come_back(tmp_path):
     assert torch.equal(found.pop("x"), content.pop("x"))
     assert found == content
     first_line = (tmp_path / "new" / "model").read_bytes().split(b"\n")[0]
-    assert first_line.startswith(b"kblrn_pyg model 1 sha256:")
+    assert first_line.startswith(b"kblrn_pyg model 2 sha256:")
     assert names_in(tmp_path / "new") == ["model"]
+
+
+NAMES = [f"name {i}" for i in range(200)]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        NAMES,
+        ["", *NAMES],
+        ["\n", "\x0b\n", *NAMES, ""],
+        ["ß", "𝄞", "\ud800", "\0", *NAMES],
+    ],
+)
+def test_many_names_come_back(tmp_path, names):
+    content = {"one": {"names": names}, "other": {"names": names}, "few": ["a", 1]}
+    save_tensors(content, tmp_path / "file", "rules")
+    found = load_tensors(tmp_path / "file", "rules")
+    assert found == content
+    assert found["one"]["names"] is found["other"]["names"]
+    assert content["one"]["names"] is names  # what was saved is as it was
+    assert unpack_names(pack_names([])) == []
+
+
+def test_what_was_deleted_is_not_saved(tmp_path):
+    both = torch.arange(20_000)
+    save_tensors({"x": both[:10], "y": both[:10]}, tmp_path / "few", "rules")
+    assert (tmp_path / "few").stat().st_size < 5000
+    halves = {"x": both[:10_000], "y": both[10_000:]}
+    save_tensors(halves, tmp_path / "all", "rules")
+    found = load_tensors(tmp_path / "all", "rules")
+    assert all(torch.equal(found[key], halves[key]) for key in halves)
+    storages = {found[key].untyped_storage().data_ptr() for key in halves}
+    assert len(storages) == 1  # as before
+
+
+def test_weights_keep_their_attributes(tmp_path):
+    weights = torch.nn.Linear(2, 3).state_dict()
+    save_tensors({"weights": weights}, tmp_path / "file", "model")
+    found = load_tensors(tmp_path / "file", "model")["weights"]
+    assert found._metadata == weights._metadata
+
+
+def test_files_of_the_first_version_are_read(tmp_path):
+    path = tmp_path / "file"
+    for version in (1, 2, 3):
+        buffer = io.BytesIO()
+        torch.save({"names": NAMES}, buffer)
+        begin = f"kblrn_pyg rules {version}".encode()
+        digest = hashlib.sha256(begin + buffer.getvalue()).hexdigest()
+        path.write_bytes(begin + f" sha256:{digest}\n".encode() + buffer.getvalue())
+        if version < 3:
+            assert load_tensors(path, "rules") == {"names": NAMES}
+    with pytest.raises(DataError, match="has format 3, expected 2"):
+        load_tensors(path, "rules")
+
+
+def test_files_are_written_and_read_piece_by_piece(tmp_path):
+    """Nothing holds the file, or a copy of its tensors, as a whole."""
+    path, content = tmp_path / "file", {"x": torch.zeros(1 << 24)}
+    tracemalloc.start()
+    save_tensors(content, path, "model")
+    load_tensors(path, "model")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1 << 23  # of 64 MB
 
 
 def test_any_damage_is_told(tmp_path):
@@ -92,6 +162,26 @@ def test_saved_files_are_for_everybody(tmp_path):
 
 def full_disk(*args):
     raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_disk_that_becomes_full_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    save_tensors({"x": 1}, path, "model")
+    monkeypatch.setattr("kblrn_pyg.data.store.hashlib.sha256", FullDisk)
+    message = r"file: cannot be written \(No space left on device\), what was there"
+    with pytest.raises(DataError, match=message):
+        save_tensors({"x": torch.zeros(100_000)}, path, "model")
+    monkeypatch.undo()
+    assert load_tensors(path, "model") == {"x": 1}
+    assert names_in(tmp_path) == ["file"]
+
+
+class FullDisk:
+    def __init__(self, begin):
+        self.update = full_disk
+
+    def hexdigest(self):
+        return ""
 
 
 @pytest.mark.parametrize("name", ["fsync", "replace"])

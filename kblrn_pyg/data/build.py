@@ -1,6 +1,6 @@
 """From what the readers give to the knowledge base of every split."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +11,7 @@ from torch_geometric.data import HeteroData
 from kblrn_pyg.data.errors import DataError
 from kblrn_pyg.data.kb import FlatTriples, ask, make_kb
 from kblrn_pyg.data.names import shorten
+from kblrn_pyg.data.table import NameTable
 from kblrn_pyg.data.triples import Ids, Index, NamedTriples, first_occurrences
 from kblrn_pyg.data.values import NamedValues
 
@@ -86,19 +87,28 @@ def build_kb(
     """
     if next(iter(splits), None) != "train":
         raise DataError("the training split is missing")
-    entity_id, relation_id = Index(), Index()
+    entity_id = _new_index(triples.entities for triples in splits.values())
+    relation_id = Index()
     ids = {}
     for split, triples in splits.items():
         entity = entity_id.ids(triples.entities)
-        rel = relation_id.ids(triples.relations)[triples.rel]
-        ids[split] = entity[triples.head], rel, entity[triples.tail]
+        rel = relation_id.ids(triples.relations)
+        ids[split] = (
+            _renumber(triples.head, entity),
+            _renumber(triples.rel, rel),
+            _renumber(triples.tail, entity),
+        )
     report = _report_splits(splits, ids, len(entity_id))
     attribute_names, x = _numbers(values, entity_id, min_entities, report)
 
-    identifiers = list(entity_id)
+    identifiers = entity_id.tolist()
+    del entity_id
+    names = identifiers
+    if labels is not None:
+        names = [labels.get(name, name) for name in identifiers]
     train = make_kb(
-        [(labels or {}).get(name, name) for name in identifiers],
-        list(relation_id),
+        names,
+        relation_id.tolist(),
         _as_tensors(ids.pop("train")),
         x,
         attribute_names,
@@ -106,6 +116,17 @@ def build_kb(
     )
     kbs = {split: ask(train, _as_tensors(asked)) for split, asked in ids.items()}
     return {"train": train, **kbs}, report
+
+
+def _new_index(names: Iterable[Sequence[str]]) -> Index | NameTable:
+    """Returns an index for names; those of large files come in tables."""
+    has_tables = any(isinstance(one, NameTable) for one in names)
+    return NameTable() if has_tables else Index()
+
+
+def _renumber(ids: Ids, new: Ids) -> Ids:
+    """Returns new ids, without a copy if they are the old ones."""
+    return ids if (new == np.arange(len(new))).all() else new[ids]
 
 
 def _report_splits(
@@ -116,7 +137,7 @@ def _report_splits(
     report = BuildReport()
     known_entity = np.zeros(num_entities, dtype=bool)
     known_entity[ids["train"][0]] = known_entity[ids["train"][2]] = True
-    known_relations = np.unique(ids["train"][1])
+    known_relations = np.flatnonzero(np.bincount(ids["train"][1]))
     for split, (head, rel, tail) in ids.items():
         report.num_triples[split] = len(head)
         report.num_duplicates[split] = splits[split].num_duplicates
@@ -125,7 +146,11 @@ def _report_splits(
         seen = known_entity[head] & known_entity[tail] & np.isin(rel, known_relations)
         report.num_unseen[split] = int((~seen).sum())
         # Each of them is distinct: what repeats in both together is in both.
-        both = [np.concatenate(pair) for pair in zip(ids["train"], (head, rel, tail))]
+        is_asked = np.zeros(num_entities, dtype=bool)
+        is_asked[head] = is_asked[tail] = True
+        near = np.flatnonzero(is_asked[ids["train"][0]] & is_asked[ids["train"][2]])
+        others = (column[near] for column in ids["train"])
+        both = [np.concatenate(pair) for pair in zip(others, (head, rel, tail))]
         distinct = first_occurrences(both[0] * num_entities + both[2], both[1])
         report.num_in_training[split] = len(both[0]) - len(distinct)
     return report
@@ -133,14 +158,13 @@ def _report_splits(
 
 def _numbers(
     values: NamedValues | None,
-    entity_id: Mapping[str, int],
+    entity_id: Index | NameTable,
     min_entities: int,
     report: BuildReport,
 ) -> tuple[list[str], Tensor | None]:
     if values is None:
         return [], None
-    entity = np.array([entity_id.get(name, -1) for name in values.entities], np.int64)
-    entity = entity[values.entity]
+    entity = _renumber(values.entity, entity_id.find(values.entities))
     is_ours = entity >= 0
     counts = np.bincount(values.attribute[is_ours], minlength=len(values.attributes))
     kept = np.flatnonzero(counts >= min_entities)
@@ -151,11 +175,11 @@ def _numbers(
     report.num_averaged = values.num_averaged
     report.num_foreign_values = int((~is_ours).sum())
     report.rare_attributes = [
-        values.attributes[i] for i in np.flatnonzero(counts < min_entities)
+        values.attributes[i] for i in np.flatnonzero(counts < min_entities).tolist()
     ]
     x = np.full((len(entity_id), len(kept)), np.nan)
     x[entity[keep], column[values.attribute[keep]]] = values.value[keep]
-    return shorten([values.attributes[i] for i in kept]), torch.from_numpy(x)
+    return shorten([values.attributes[i] for i in kept.tolist()]), torch.from_numpy(x)
 
 
 def _as_tensors(triples: tuple[Ids, Ids, Ids]) -> FlatTriples:

@@ -1,79 +1,93 @@
-"""Large delimited files, read by pyarrow where that makes no difference but time."""
+"""Large delimited files, read by kernels where that makes no difference but time."""
 
 import csv
 import logging
 import stat
 from collections.abc import Iterator
-from itertools import chain
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kblrn_pyg.data.encode import Encoded, encode
+from kblrn_pyg.data.encode import Encoded
 from kblrn_pyg.data.rows import (
     BOM,
+    TRIPLES,
     VALUES,
     Columns,
     ending,
     first_row,
     header_order,
+    is_number,
     may_be_header,
     open_source,
 )
+from kblrn_pyg.data.table import NameTable
+
+if TYPE_CHECKING:
+    from kblrn_pyg.kernels.fields import Fields
 
 logger = logging.getLogger(__name__)
 
-# In smaller files, importing pyarrow takes longer than it saves.
+# In smaller files, importing Numba takes longer than it saves.
 LARGE_BYTES = 1 << 23
 
-# Lines that are read at a time have names of their own, which are joined later:
-# the more lines, the fewer names. Threads split them into blocks that stay in cache.
-READ_BYTES = 1 << 26
-BLOCK_BYTES = 1 << 22
+# Lines that are read at a time.
+READ_BYTES = 1 << 24
 
 
 class _UnusualError(ValueError):
-    """Something that pyarrow may read in another way than :meth:`read_rows`."""
+    """Something that kernels may read in another way than :meth:`read_rows`."""
 
 
-def read_large(path: Path, wanted: Columns, progress: bool = False) -> Encoded | None:
+class _Rows(NamedTuple):
+    """Rows cut into fields."""
+
+    text: NDArray[np.uint8]
+    fields: "Fields"
+    is_ascii: bool
+
+
+def read_large(
+    path: Path,
+    wanted: Columns,
+    progress: bool = False,
+    names: NameTable | None = None,
+) -> Encoded | None:
     r"""Reads a large file as :meth:`read_rows` does, in less time.
 
-    Returns :obj:`None` if :meth:`read_rows` is to read the file: if it is small,
-    if pyarrow is not installed, or if there is anything wrong or unusual about
-    the file, which :meth:`read_rows` tells with its line.
+    Returns :obj:`None` if :meth:`read_rows` is to read the file: if it is small, or
+    if there is anything wrong or unusual about the file, which :meth:`read_rows`
+    tells with its line.
 
     Args:
         path (pathlib.Path): The file.
         wanted (Columns): The columns to read.
         progress (bool, optional): Whether to show a progress bar.
             (default: :obj:`False`)
+        names (NameTable, optional): Names of entities whose ids are kept; others
+            get the next ones. (default: :obj:`None`)
     """
     try:
         status = path.stat()
-        # What comes out of a pipe can be read only once.
-        if not stat.S_ISREG(status.st_mode) or status.st_size < LARGE_BYTES:
-            return None
-        import pyarrow.csv
-    except (OSError, ImportError):
+    except OSError:
+        return None
+    # What comes out of a pipe can be read only once.
+    if not stat.S_ISREG(status.st_mode) or status.st_size < LARGE_BYTES:
         return None
     try:
+        reader = _Reader(path, wanted, names)
         with open_source(path, progress) as (file, tick):
-            tables = []
-            reader = _Reader(path, wanted)
-            for content in _whole_lines(file):
-                tables += reader.read(content)
+            for rows in _ahead(map(reader.cut, _whole_lines(file))):
+                reader.number(rows)
                 tick()
-        table = pyarrow.concat_tables(tables)
-        names = map(str, reader.order)
-        encoded = encode([table[name] for name in names], wanted, reader.first_line)
-        reader.check(encoded)
-    except (ValueError, pyarrow.ArrowException) as error:
+        return reader.encoded()
+    except ValueError as error:
         # Errors of the data are ValueErrors, too; they are found once more.
         logger.info("%s is read row by row: %s", path, error)
         return None
-    return encoded
 
 
 def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
@@ -90,68 +104,106 @@ def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
         yield rest
 
 
-class _Reader:
-    """Reads blocks of lines, each by itself, and notices what is unusual."""
+def _ahead(items: Iterator[Any]) -> Iterator[Any]:
+    """Makes the next item while the last one is used."""
+    from kblrn_pyg.kernels.threads import default_threads
 
-    def __init__(self, path: Path, wanted: Columns) -> None:
+    if default_threads() == 1:
+        yield from items
+        return
+    end = object()
+    with ThreadPoolExecutor(1) as helper:
+        coming = helper.submit(next, items, end)
+        while (item := coming.result()) is not end:
+            coming = helper.submit(next, items, end)
+            yield item
+
+
+class _Reader:
+    """Reads blocks of lines, one after the other, and notices what is unusual."""
+
+    def __init__(self, path: Path, wanted: Columns, names: NameTable | None) -> None:
         wanted.check()
         self.path, self.wanted = path, wanted
         self.is_csv = ending(path) == ".csv"
         self.first: list[str] = []
         self.order: list[int] = []
         self.has_header = False
+        self.is_ascii = True
+        self.entities = NameTable() if names is None else names.copy()
+        self.kinds = NameTable()
+        self.blocks: list[list[NDArray[Any]]] = []
 
-    @property
-    def first_line(self) -> int:
-        """The line of the first row."""
-        return 2 if self.has_header else 1
-
-    def read(self, content: bytes) -> list[Any]:
-        """Returns the rows of a block, which has no table if it has no rows."""
-        from pyarrow import BufferReader
-        from pyarrow.csv import read_csv
+    def cut(self, content: bytes) -> _Rows:
+        """Cuts a block into fields."""
+        from kblrn_pyg.kernels.fields import UNUSUAL, Fields, cut_fields
 
         if not self.first:
             content = self._begin(content)
-        if not content:
-            return []
-        num_lines = self._check_content(content)
-        table = read_csv(BufferReader(content), *self._options())
-        # Not so if there are blank lines, or quoted fields that span lines.
-        if table.num_rows != num_lines:
-            raise _UnusualError("lines that are not rows")
-        return [self._encode(table)]
+        if content.startswith(BOM):
+            raise _UnusualError("a byte-order mark inside of the file")
+        if self.is_csv:
+            self._check_length(content)
+        text = np.frombuffer(content, np.uint8)
+        num_rows = content.count(b"\n") + (not content.endswith(b"\n"))
+        shape = len(self.order), num_rows if content else 0
+        fields = Fields(
+            *(np.empty(shape, np.int32) for _ in range(2)),
+            *(np.empty(shape, np.uint64) for _ in range(2)),
+        )
+        place_of = np.full(len(self.first), -1)
+        place_of[self.order] = np.arange(len(self.order))
+        mark = ord("," if self.is_csv else "\t")
+        num_names = 2 if self.wanted.names == VALUES else 3
+        found, unusual, is_ascii = cut_fields(
+            text, mark, self.is_csv, place_of, num_names, fields
+        )
+        if unusual or found != shape[1]:
+            raise _UnusualError(UNUSUAL[unusual or 3])
+        # Fields that are not read must be text, too.
+        if not (is_ascii and len(self.first) == len(self.order)):
+            content.decode()
+        return _Rows(text, fields, is_ascii)
 
-    def _encode(self, table: Any) -> Any:
-        """Turns the names of each column into ids and distinct names."""
-        import pyarrow
+    def number(self, rows: _Rows) -> None:
+        """Gives ids to the names of a block."""
+        text, fields, is_ascii = rows
+        self.is_ascii &= is_ascii
+        kind = self.kinds.number(text, fields, [1])[0]
+        if self.wanted.names == TRIPLES:
+            head, tail = self.entities.number(text, fields, [0, 2])
+            self.blocks.append([head, kind, tail])
+        else:
+            entity = self.entities.number(text, fields, [0])[0]
+            values = _read_values(text, fields.begin[2], fields.end[2])
+            self.blocks.append([entity, kind, values])
 
-        # Numba takes long to import, and small files do without it.
-        from kblrn_pyg.kernels.threads import no_scratch, run_slices
-
-        def encode_columns(places: slice, _: None) -> list[Any]:
-            columns = (column.combine_chunks() for column in table.columns[places])
-            return [
-                column.dictionary_encode() if column.type == names else column
-                for column in columns
-            ]
-
-        names = pyarrow.string()
-        parts = run_slices(encode_columns, table.num_columns, no_scratch)
-        return pyarrow.table(list(chain.from_iterable(parts)), table.column_names)
-
-    def check(self, encoded: Encoded) -> None:
-        """Refuses names that are not as they are written, and unknown headers."""
-        for names in (encoded.entities, encoded.kinds):
-            if not self._are_plain(names):
-                raise _UnusualError("names with spaces or quotes, or without letters")
-        values = encoded.columns[-1]
-        if self.wanted.names == VALUES and not np.isfinite(values).all():
-            raise _UnusualError("values that are not finite")
-        if not self.has_header and may_be_header(
-            self.first, encoded.columns, self.wanted
-        ):
+    def encoded(self) -> Encoded:
+        """Returns what was read, unless it is unusual."""
+        if not any(len(block[0]) for block in self.blocks):
+            raise _UnusualError("there are no rows")
+        columns: list[NDArray[Any]] = []
+        for place in range(len(self.order)):
+            # Of each block, a column is no longer needed when it has been joined.
+            parts = [block[place] for block in self.blocks]
+            for block in self.blocks:
+                block[place] = parts[0][:0]
+            dtype = np.int64 if parts[0].dtype.kind == "i" else np.float64
+            columns.append(np.concatenate(parts, dtype=dtype))
+        if not self.is_ascii:
+            self._check_names()
+        if not self.has_header and may_be_header(self.first, columns, self.wanted):
             raise _UnusualError("a first row that may be a header")
+        line = 2 if self.has_header else 1
+        return Encoded(self.entities, self.kinds, columns, line)
+
+    def _check_names(self) -> None:
+        """Refuses names without letters, or with unusual spaces around them."""
+        for names in (self.entities, self.kinds):
+            for name in names:
+                stripped = name.strip()
+                if not stripped or (self.is_csv and stripped != name):
+                    raise _UnusualError("names with unusual spaces")
 
     def _begin(self, content: bytes) -> bytes:
         """Looks at the first row, and leaves it out if it is a header."""
@@ -165,66 +217,28 @@ class _Reader:
             raise _UnusualError("a column that is read twice")
         return content[end:] if self.has_header else content
 
-    def _check_content(self, content: bytes) -> int:
-        """Refuses what pyarrow reads in another way, and counts the lines."""
-        content.decode()
-        if content.startswith(BOM) or b"\0" in content:
-            raise _UnusualError("a byte-order mark or NUL inside of the file")
-        if b"\r" in content and content.count(b"\r") != content.count(b"\r\n"):
-            raise _UnusualError("a carriage return inside of a line")
-        ends = np.flatnonzero(np.frombuffer(content, np.uint8) == ord("\n"))
-        if not content.endswith(b"\n"):
-            ends = np.append(ends, len(content))
-        if self.is_csv:
-            self._check_quotes(content)
-            if np.diff(ends, prepend=-1).max() > csv.field_size_limit():
+    def _check_length(self, content: bytes) -> None:
+        """Refuses lines that the csv module may refuse."""
+        limit, at = csv.field_size_limit(), 0
+        while len(content) - at > limit:
+            # The last line that ends within the limit, be there others before.
+            end = content.rfind(b"\n", at, at + limit + 1)
+            if end < 0:
                 raise _UnusualError("a line longer than the csv module's fields")
-        return len(ends)
+            at = end + 1
 
-    def _check_quotes(self, content: bytes) -> None:
-        """Refuses quotes that do not enclose whole fields.
 
-        No name begins with a comma, has a quote or spans lines, which is checked
-        later. So a quote before a comma or a line end closes a field, and if those
-        are half of all quotes, nothing stands between any such quote and the end
-        of its field. This is only known of columns that are read.
-        """
-        num_quotes = content.count(b'"')
-        if num_quotes == 0:
-            return
-        ends = (b'",', b'"\n', b'"\r\n')
-        num_closing = sum(map(content.count, ends)) + content.endswith(b'"')
-        is_wide = len(self.first) > len(self.wanted.names)
-        if is_wide or num_quotes != 2 * num_closing:
-            raise _UnusualError("quotes inside of fields")
+def _read_values(
+    text: NDArray[np.uint8], begin: NDArray[np.int32], end: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """Reads numbers, as Python does."""
+    from kblrn_pyg.kernels.fields import read_numbers
 
-    def _are_plain(self, names: list[str]) -> bool:
-        stripped = list(map(str.strip, names))
-        if not self.is_csv or not all(stripped):
-            return all(stripped)
-        text = "\n".join(["", *names])
-        return stripped == names and '"' not in text and "\n," not in text
-
-    def _options(self) -> tuple[Any, Any, Any]:
-        import pyarrow
-        from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions
-
-        from kblrn_pyg.kernels.threads import default_threads
-
-        types = {str(place): pyarrow.string() for place in self.order}
-        if self.wanted.names == VALUES:
-            types[str(self.order[-1])] = pyarrow.float64()
-        return (
-            ReadOptions(
-                column_names=[str(place) for place in range(len(self.first))],
-                block_size=BLOCK_BYTES,
-                use_threads=default_threads() > 1,
-            ),
-            ParseOptions(
-                delimiter="," if self.is_csv else "\t",
-                quote_char='"' if self.is_csv else False,
-            ),
-            ConvertOptions(
-                include_columns=list(types), column_types=types, null_values=[]
-            ),
-        )
+    values, is_hard = np.empty(len(begin)), np.empty(len(begin), np.bool_)
+    read_numbers(text, begin, end, values, is_hard)
+    for i in np.flatnonzero(is_hard).tolist():
+        written = text[begin[i] : end[i]].tobytes().decode()
+        if not is_number(written):
+            raise _UnusualError("values that are not finite numbers")
+        values[i] = float(written)
+    return values

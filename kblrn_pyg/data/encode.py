@@ -13,14 +13,14 @@ class Encoded(NamedTuple):
     r"""The three columns of a file, and the names behind their ids.
 
     Args:
-        entities (list): The name of each entity id.
-        kinds (list): The name of each relation or attribute id.
+        entities (sequence): The name of each entity id.
+        kinds (sequence): The name of each relation or attribute id.
         columns (list): The ids of each column; numerical values as they are.
         first_line (int): The line of the first row.
     """
 
-    entities: list[str]
-    kinds: list[str]
+    entities: Sequence[str]
+    kinds: Sequence[str]
     columns: list[NDArray[Any]]
     first_line: int = 1
 
@@ -68,7 +68,7 @@ def _number(*columns: Any) -> tuple[list[str], NDArray[np.int64]]:
 def _as_numpy(chunks: Sequence[Any], dtype: type) -> NDArray[Any]:
     """Joins arrays without nulls; their own method would import pandas for it."""
     size = np.dtype(dtype).itemsize
-    views: Any = [
+    views: list[NDArray[Any]] = [
         np.frombuffer(chunk.buffers()[1], dtype, len(chunk), chunk.offset * size)
         for chunk in chunks
         if len(chunk) > 0

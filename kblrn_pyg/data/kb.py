@@ -16,9 +16,11 @@ Every other part of the library takes a knowledge base in this form:
 import copy
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import HeteroData
 
@@ -109,6 +111,17 @@ def flat_triples(data: HeteroData, key: str = "edge_index") -> FlatTriples:
     return head_index, rel_type, tail_index
 
 
+def num_edges(data: HeteroData, key: str = "edge_index") -> int:
+    r"""Returns the number of triples of a knowledge base.
+
+    Args:
+        data (HeteroData): The knowledge base.
+        key (str, optional): See :meth:`flat_triples`.
+            (default: :obj:`"edge_index"`)
+    """
+    return sum(data[edge_type][key].size(1) for edge_type in data.edge_types)
+
+
 def _edges_by_relation(
     triples: FlatTriples, num_entities: int, num_relations: int
 ) -> list[Tensor]:
@@ -120,8 +133,26 @@ def _edges_by_relation(
             "tails": (tail_index, num_entities),
         }
     )
-    # NumPy's stable sort is several times faster here than torch's.
-    order = torch.from_numpy(np.argsort(rel_type.numpy(), kind="stable"))
-    edges = torch.stack([head_index[order], tail_index[order]])
-    counts = torch.bincount(rel_type, minlength=num_relations).tolist()
-    return [part.contiguous() for part in edges.split(counts, dim=1)]
+    # All edges share one piece of memory, those of a relation side by side: nothing
+    # is held twice, and a file has one tensor instead of hundreds.
+    flat = torch.empty(2 * head_index.numel(), dtype=torch.long)
+    rel = rel_type.numpy()
+    bounds = np.concatenate([[0], np.bincount(rel, minlength=num_relations).cumsum()])
+    order = _stable_order(rel, num_relations)
+    edges = []
+    for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist()):
+        part = flat[2 * begin : 2 * end].view(2, end - begin)
+        rows = slice(begin, end) if order is None else order[begin:end]
+        for row, ids in zip(part.numpy(), (head_index, tail_index)):
+            row[:] = ids.numpy()[rows]
+        edges.append(part)
+    return edges
+
+
+def _stable_order(rel: NDArray[np.int64], num_relations: int) -> Any:
+    """Returns the order by relation, :obj:`None` if that is the order already."""
+    if (rel[1:] >= rel[:-1]).all():
+        return None
+    # Small integers are sorted by their digits, several times as fast.
+    small = np.int16 if num_relations <= np.iinfo(np.int16).max else np.int64
+    return np.argsort(rel.astype(small), kind="stable")

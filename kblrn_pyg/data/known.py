@@ -1,6 +1,7 @@
 """The facts that are known, and the answers that they give to queries."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -53,8 +54,29 @@ class KnownFacts:
         if isinstance(splits, HeteroData | Data):
             raise ValueError(f"'{name}' must be a list of them (got one)")
         self.num_nodes = int(kb["entity"].num_nodes)
-        self._edge_types = kb.edge_types
+        self._kb, self._edge_types = kb, kb.edge_types
         self._sources = [(kb, "edge_index")]
+        self._add(splits, name)
+
+    def including(
+        self, splits: Iterable[HeteroData | Data], name: str = "known"
+    ) -> "KnownFacts":
+        r"""Returns these facts and those of further splits.
+
+        Args:
+            splits (iterable): The splits.
+            name (str, optional): What errors call them. (default: :obj:`"known"`)
+        """
+        splits = list(splits)
+        if not splits:
+            return self
+        others = copy(self)
+        others._sources = list(self._sources)
+        others._add(splits, name)
+        return others
+
+    def _add(self, splits: Iterable[HeteroData | Data], name: str) -> None:
+        kb = self._kb
         for split in splits:
             if split is not kb:
                 split = as_kb(split, len(kb.edge_types))
@@ -74,10 +96,12 @@ class KnownFacts:
             queries (Queries): The queries, distinct or not.
         """
         distinct, row = queries.distinct(self.num_nodes)
-        # Only facts of the relations that are asked about are looked at.
-        relations = distinct.rel_type.unique_consecutive().tolist()
-        given, answer, rel = self._facts(relations, queries.side)
-        wanted = (distinct.rel_type * self.num_nodes + distinct.entity).cpu().numpy()
+        entity, rel_type = (
+            distinct.entity.cpu().numpy(),
+            distinct.rel_type.cpu().numpy(),
+        )
+        given, answer, rel = self._facts(entity, rel_type, queries.side)
+        wanted = rel_type * self.num_nodes + entity
         key = rel * self.num_nodes + given
         place = np.searchsorted(wanted, key)
         is_asked = np.append(wanted, -1)[place] == key  # -1: beyond the last one
@@ -88,20 +112,37 @@ class KnownFacts:
         found = Answers(ptr, pairs % self.num_nodes)
         return _repeated(found, row.cpu().numpy())
 
-    def _facts(self, relations: list[int], side: str) -> tuple[Ids, Ids, Ids]:
-        """Returns what is given, the answer, and the relation of facts."""
-        edges, rels = [np.empty((2, 0), np.int64)], [np.empty(0, np.int64)]
-        for r in relations:
-            (kb, key), *others = self._sources
-            known = kb[self._edge_types[r]][key]
-            found = [data[self._edge_types[r]][key] for data, key in others]
+    def _facts(self, entity: Ids, rel_type: Ids, side: str) -> tuple[Ids, Ids, Ids]:
+        """Returns what is given, the answer, and the relation of facts.
+
+        They are those of the relations and entities that are asked about.
+        """
+        place = 1 if side == "head" else 0
+        columns = [np.empty((3, 0), np.int64)]
+        is_given = np.zeros(self.num_nodes, np.bool_)
+        is_given[entity] = True
+        for r in np.unique(rel_type).tolist():
+            for edges in self._edges(r):
+                given, answer = edges[place], edges[1 - place]
+                # Of a large relation, most facts are not asked about.
+                rows = given == entity[0] if len(entity) == 1 else is_given[given]
+                rows = np.flatnonzero(rows)
+                columns.append(
+                    np.stack([given[rows], answer[rows], np.full(len(rows), r)])
+                )
+        given, answer, rel = np.concatenate(columns, axis=1)
+        return given, answer, rel
+
+    def _edges(self, r: int) -> Iterator[Ids]:
+        """Returns the facts of a relation, source by source."""
+        (kb, key), *others = self._sources
+        known = kb[self._edge_types[r]][key]
+        yield known.cpu().numpy()
+        for data, key in others:
+            found = data[self._edge_types[r]][key]
             # Splits of one data set have the same training graph.
-            found = [known, *(one for one in found if not torch.equal(one, known))]
-            edges.append(torch.cat(found, dim=1).cpu().numpy())
-            rels.append(np.full(edges[-1].shape[1], r))
-        head, tail = np.concatenate(edges, axis=1)
-        given, answer = (tail, head) if side == "head" else (head, tail)
-        return given, answer, np.concatenate(rels)
+            if found is not known and not torch.equal(found, known):
+                yield found.cpu().numpy()
 
 
 def _repeated(found: Answers, row: Ids) -> Answers:

@@ -3,8 +3,9 @@
 import difflib
 import operator
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -16,6 +17,7 @@ from kblrn_pyg.data.errors import DataError
 _SEPARATORS = "/.#:"
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 _MAX_LISTED = 8
+_MAX_SCANS = 16
 
 
 class Names:
@@ -42,8 +44,10 @@ class Names:
         self.kind = kind
         self.identifiers = identifiers
         self.labels = identifiers if labels is None else labels
-        self._by_identifier = _places(identifiers)
-        self._by_label = _places(self.labels)
+        self._by_identifier = _Places(identifiers)
+        self._by_label = self._by_identifier
+        if self.labels is not identifiers:
+            self._by_label = _Places(self.labels)
 
     def __len__(self) -> int:
         return len(self.identifiers)
@@ -64,7 +68,7 @@ class Names:
             ('Paris (/m/2)', 1)
         """
         label, identifier = self.labels[i], self.identifiers[i]
-        if label == identifier or len(self._by_label[label]) == 1:
+        if label == identifier or len(self._by_label.get(label)) == 1:
             return label
         return f"{label} ({identifier})"
 
@@ -119,7 +123,7 @@ class Names:
 
     def _with_identifier(self, name: str) -> list[int]:
         identifier = name.rpartition(" (")[2].removesuffix(")")
-        found = self._by_identifier.get(identifier, [])
+        found = self._by_identifier.get(identifier)
         return [i for i in found if self.unique(i) == name]
 
     def _ending_in(self, name: str) -> list[int]:
@@ -131,7 +135,7 @@ class Names:
         return [i for i, label in enumerate(self.labels) if label.casefold() == folded]
 
     def _nearest(self, name: str) -> str:
-        folded = {label.casefold(): label for label in self._by_label}
+        folded = {label.casefold(): label for label in self.labels}
         last = {last_segment(full).casefold(): full for full in self.identifiers}
         # Whole names by a surname, which by spelling alone is far from them.
         words = set(name.casefold().split())
@@ -175,11 +179,42 @@ class Vocabulary:
         )
 
 
-def _places(names: Sequence[str]) -> dict[str, list[int]]:
-    places: dict[str, list[int]] = defaultdict(list)
-    for i, name in enumerate(names):
-        places[name].append(i)
-    return places
+class _Places:
+    """Where each of many names is; few of them are there more than once."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names, self._num_scans = names, 0
+        self._last: dict[str, int] = {}  # the last place of each
+        self._repeated: dict[str, list[int]] = {}
+
+    def get(self, name: str) -> list[int]:
+        """Returns all places of a name."""
+        # Who asks for a few of millions of names need not wait for an index.
+        if not self._last and self._num_scans < _MAX_SCANS:
+            self._num_scans += 1
+            return self._scan(name)
+        if not self._last:
+            self._build()
+        if name in self._repeated:
+            return self._repeated[name]
+        return [self._last[name]] if name in self._last else []
+
+    def _scan(self, name: str) -> list[int]:
+        found: list[int] = []
+        with suppress(ValueError):
+            while True:
+                found.append(self._names.index(name, found[-1] + 1 if found else 0))
+        return found
+
+    def _build(self) -> None:
+        names = self._names
+        self._last = dict(zip(names, range(len(names))))
+        if len(self._last) < len(names):  # without a list for every name
+            counts = Counter(names)
+            self._repeated = {name: [] for name, n in counts.items() if n > 1}
+            for i, name in enumerate(names):
+                if name in self._repeated:
+                    self._repeated[name].append(i)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -72,14 +72,14 @@ def numerical_features(data: HeteroData, threshold: float = 0.9) -> NumericalFea
         raise ValueError(f"'threshold' must be in (0, 1] (got {threshold})")
     head_index, rel_type, tail_index = flat_triples(data)
     x = data["entity"].x.detach().double().numpy()
-    floor = _FLOOR * _spread(x)
+    floor, has_number = _FLOOR * _spread(x), ~np.isnan(x)
     bounds = torch.bincount(rel_type, minlength=len(data.edge_types)).cumsum(0)
     ptr, attributes, centres, widths, counts = [0], [], [], [], []
     begin = 0
     for end in bounds.tolist():
         head, tail = head_index[begin:end].numpy(), tail_index[begin:end].numpy()
         # Most attributes fail at once: count before taking any difference.
-        known = ~(np.isnan(x[head]) | np.isnan(x[tail]))
+        known = has_number[head] & has_number[tail]
         count = known.sum(axis=0)
         # Integers, so that no rounding decides about exactly 90 %.
         enough = count >= np.ceil(round(threshold * (end - begin), 6))
@@ -117,6 +117,9 @@ def _spread(x: np.ndarray) -> np.ndarray:
     count = np.maximum(known.sum(axis=0), 1)
     values = np.where(known, x, 0)
     mean = values.sum(axis=0) / count
-    deviation = np.where(known, x - mean, 0)
-    spread = np.sqrt((deviation**2).sum(axis=0) / count)
+    # In place, as there may be many numbers.
+    np.subtract(values, mean, out=values)
+    values *= known
+    np.square(values, out=values)
+    spread = np.sqrt(values.sum(axis=0) / count)
     return np.where(spread > 0, spread, 1 / _FLOOR)

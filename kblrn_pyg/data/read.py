@@ -1,7 +1,7 @@
 """One call from a user's files to a knowledge base."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import TypedDict, TypeGuard, Unpack
 
 from torch_geometric.data import HeteroData
@@ -92,13 +92,13 @@ def read_kb(
         else:
             # The few rows of a small split may share names with training only.
             first = splits.get("train")
-            names = [*first.entities, *first.relations] if first else []
+            names = _EitherOf(first.entities, first.relations) if first else ()
             header, columns = options.get("header"), options.get("columns")
             splits[split] = read_triples(source, header, columns, names, progress)
         if len(splits[split]) == 0:
             raise DataError(f"no triples for the {split} split", **place(source, 1))
     if numerical is not None:
-        tables.append(_read_numerical(numerical, options))
+        tables.append(_read_numerical(numerical, options, splits["train"].entities))
     values = None
     if any(map(len, tables)):
         values = join_values(tables)
@@ -112,7 +112,9 @@ def read_kb(
     return kbs, report
 
 
-def _read_numerical(source: Source, options: ReadOptions) -> NamedValues:
+def _read_numerical(
+    source: Source, options: ReadOptions, names: Sequence[str]
+) -> NamedValues:
     progress = options.get("progress", False)
     if _is_ntriples(source):
         return read_ntriples(source, progress=progress, average=False).values
@@ -123,7 +125,18 @@ def _read_numerical(source: Source, options: ReadOptions) -> NamedValues:
         columns=options.get("numerical_columns"),
         progress=progress,
         average=False,
+        names=names,
     )
+
+
+class _EitherOf:
+    """What is in one of some containers."""
+
+    def __init__(self, *containers: Container[str]) -> None:
+        self.containers = containers
+
+    def __contains__(self, name: object) -> bool:
+        return any(name in container for container in self.containers)
 
 
 def _is_ntriples(source: Source) -> TypeGuard[PathLike]:

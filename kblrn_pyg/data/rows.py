@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn, cast
 from kblrn_pyg.data.errors import DataError
 from kblrn_pyg.progress import ProgressBar
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # imported before anything heavy
     from numpy.typing import NDArray
 
 PathLike = str | os.PathLike[str]
@@ -158,7 +158,7 @@ def first_row(path: Path, line: bytes, wanted: Columns) -> list[str]:
 
 
 def may_be_header(
-    first: list[str], columns: Sequence["NDArray[Any]"], wanted: Columns
+    first: list[str], columns: "Sequence[NDArray[Any]]", wanted: Columns
 ) -> bool:
     r"""Tells whether a first row that is not a known header may be an unknown one.
 

@@ -11,6 +11,7 @@ from kblrn_pyg.data.encode import Encoded
 from kblrn_pyg.data.errors import DataError
 from kblrn_pyg.data.parquet import read_parquet
 from kblrn_pyg.data.rows import Columns, PathLike, RowBlock, read_rows
+from kblrn_pyg.data.table import NameTable
 
 Source = PathLike | Iterable[Any]  # a pandas DataFrame counts as an iterable
 
@@ -38,17 +39,21 @@ def source_rows(
 
 
 def source_columns(
-    source: Source, wanted: Columns, progress: bool = False
+    source: Source,
+    wanted: Columns,
+    progress: bool = False,
+    names: NameTable | None = None,
 ) -> Encoded | None:
-    r"""Reads a source whole, by pyarrow, if it is a Parquet or another large file.
+    r"""Reads a source whole, if it is a Parquet or another large file.
 
-    Otherwise :meth:`source_rows` reads it.
+    Otherwise :meth:`source_rows` reads it. Ids of given names may be kept.
     """
     if not isinstance(source, (str, os.PathLike)):
         return None
     path = Path(source)
-    read = read_parquet if path.suffix.lower() == ".parquet" else read_large
-    return read(path, wanted, progress)
+    if path.suffix.lower() == ".parquet":
+        return read_parquet(path, wanted, progress)
+    return read_large(path, wanted, progress, names)
 
 
 def place(source: Source, line: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch_geometric.data import HeteroData
 
-from kblrn_pyg.data.kb import flat_triples
+from kblrn_pyg.data.kb import flat_triples, num_edges
 from kblrn_pyg.data.numerical import numerical_features
 
 
@@ -49,17 +49,19 @@ def kb_statistics(splits: dict[str, HeteroData]) -> Statistics:
             them.
     """
     data = splits["train"]
-    head_index, _, tail_index = flat_triples(data)
     num_entities = data["entity"].num_nodes
-    degree = torch.bincount(torch.cat([head_index, tail_index]), minlength=num_entities)
+    head_index, _, tail_index = flat_triples(data)
+    degree = torch.bincount(head_index, minlength=num_entities)
+    degree += torch.bincount(tail_index, minlength=num_entities)
+    num_triples = head_index.numel()
+    del head_index, tail_index
     known = ~data["entity"].x.isnan()
     features = numerical_features(data)
     return Statistics(
         num_entities=num_entities,
         num_relations=len(data.edge_types),
         num_triples={
-            split: flat_triples(kb, "edge_label_index")[0].numel()
-            for split, kb in splits.items()
+            split: num_edges(kb, "edge_label_index") for split, kb in splits.items()
         },
         num_entities_in_training=int((degree > 0).sum()),
         num_attributes=len(data.attribute_names),
@@ -67,6 +69,6 @@ def kb_statistics(splits: dict[str, HeteroData]) -> Statistics:
         num_entities_with_numbers=int(known.any(dim=1).sum()),
         num_numerical_relations=features.relations.numel(),
         num_numerical_features=len(features),
-        mean_degree=2 * head_index.numel() / max(num_entities, 1),
+        mean_degree=2 * num_triples / max(num_entities, 1),
         max_degree=int(degree.max()) if num_entities else 0,
     )

@@ -1,32 +1,38 @@
 r"""Files of tensors with a checksum: knowledge bases, rules, checkpoints, models.
 
-The first line names the format, such as :obj:`kblrn_pyg rules 1 sha256:...`; the
-rest is what :meth:`torch.save` writes. The checksum covers both.
+The first line names the format, such as :obj:`kblrn_pyg rules 2 sha256:...`; the
+rest is what :meth:`torch.save` writes. The checksum covers both. Files are written
+and read piece by piece, so that memory holds nothing twice.
 """
 
 import hashlib
 import io
 import pickle
 import re
-from typing import Any
+from collections.abc import Mapping
+from typing import IO, Any, cast
 
 import torch
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data.errors import DataError
+from kblrn_pyg.data.packing import pack, unpack
 from kblrn_pyg.data.rows import PathLike
-from kblrn_pyg.data.whole import write_bytes
+from kblrn_pyg.data.whole import whole_file
 
 # What errors call a file of each kind.
 _KINDS = {
     "knowledge base": "a knowledge base",
+    "data set": "a data set",
     "rules": "a rule file",
     "checkpoint": "a checkpoint",
     "model": "a model file",
 }
-_VERSION = "1"
+_VERSION = "2"
+_READ = ("1", _VERSION)  # the first one only differs in how it holds many names
 _FIRST_LINE = re.compile(rb"(kblrn_pyg ([a-z ]+) ([0-9]+)) sha256:([0-9a-f]{64})\n")
 _OLD_MAGIC = b"PK"  # without a first line, the zip archive of torch comes first
+_PIECE_BYTES = 1 << 20
 
 
 def save_kb(data: HeteroData, path: PathLike) -> None:
@@ -48,16 +54,40 @@ def load_kb(path: PathLike) -> HeteroData:
     return HeteroData.from_dict(load_tensors(path, "knowledge base"))
 
 
+def save_splits(kbs: Mapping[str, HeteroData], path: PathLike) -> None:
+    r"""Saves the knowledge bases of all splits, what they share only once.
+
+    Args:
+        kbs (dict): The knowledge base of each split.
+        path (str): The file to write.
+    """
+    content = {split: data.to_dict() for split, data in kbs.items()}
+    save_tensors(content, path, "data set")
+
+
+def load_splits(path: PathLike) -> dict[str, HeteroData]:
+    r"""Loads what :meth:`save_splits` wrote; splits still share what they shared.
+
+    Args:
+        path (str): The file.
+    """
+    content = load_tensors(path, "data set")
+    return {split: HeteroData.from_dict(data) for split, data in content.items()}
+
+
 def save_tensors(content: dict[str, Any], path: PathLike, kind: str) -> None:
     """Saves tensors and plain values; the file is written whole or not at all."""
     if kind not in _KINDS:
         raise ValueError(f"'kind' must be one of {list(_KINDS)} (got {kind!r})")
-    # In memory first, as the errors of torch do not tell that a disk is full.
-    buffer = io.BytesIO()
-    torch.save(content, buffer)
     begin = f"kblrn_pyg {kind} {_VERSION}".encode()
-    digest = _digest(begin, buffer.getbuffer())
-    write_bytes(path, begin, f" sha256:{digest}\n".encode(), buffer.getbuffer())
+    with whole_file(path) as file:
+        file.write(_first_line(begin, "0" * 64))
+        writer = _Writer(file, begin)
+        torch.save(pack(content), cast(IO[bytes], writer))
+        writer.check()
+        # The checksum is known only now.
+        file.seek(0)
+        file.write(_first_line(begin, writer.digest.hexdigest()))
 
 
 def load_tensors(path: PathLike, kind: str) -> dict[str, Any]:
@@ -67,14 +97,19 @@ def load_tensors(path: PathLike, kind: str) -> dict[str, Any]:
     """
     try:
         with open(path, "rb") as file:
-            first_line, content = file.readline(200), file.read()
+            first_line = file.readline(200)
+            _check(first_line, file, path, kind)
+            content = _load(_Behind(file, len(first_line)), path)
     except FileNotFoundError:
         raise DataError("no such file", path) from None
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", path) from None
-    _check(first_line, content, path, kind)
+    return unpack(content)
+
+
+def _load(file: io.RawIOBase, path: PathLike) -> Any:
     try:
-        return torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+        return torch.load(cast(IO[bytes], file), map_location="cpu", weights_only=True)
     except pickle.UnpicklingError:
         raise DataError(
             "holds Python objects, expected only tensors, numbers, strings, lists "
@@ -83,8 +118,8 @@ def load_tensors(path: PathLike, kind: str) -> dict[str, Any]:
         ) from None
 
 
-def _check(first_line: bytes, content: bytes, path: PathLike, kind: str) -> None:
-    """Refuses content before anything looks into it."""
+def _check(first_line: bytes, file: IO[bytes], path: PathLike, kind: str) -> None:
+    """Refuses the rest of a file before anything looks into it."""
     if first_line.startswith(_OLD_MAGIC):
         raise DataError("was written by an older version, make it again", path)
     match = _FIRST_LINE.fullmatch(first_line)
@@ -93,14 +128,14 @@ def _check(first_line: bytes, content: bytes, path: PathLike, kind: str) -> None
             f"is damaged or not {_KINDS[kind]}: its first line is unknown", path
         )
     begin, found, version, digest = match.groups()
-    if _digest(begin, content) != digest.decode():
+    if _digest(begin, file) != digest.decode():
         raise DataError(
             "is damaged: its checksum differs (restore it or make it again)", path
         )
     if found.decode() != kind:
         name = _KINDS.get(found.decode(), f"a file of {found.decode()!r}")
         raise DataError(f"is {name}, expected {_KINDS[kind]}", path)
-    if version.decode() != _VERSION:
+    if version.decode() not in _READ:
         raise DataError(
             f"has format {version.decode()}, expected {_VERSION}: it was written by "
             "another version",
@@ -108,7 +143,63 @@ def _check(first_line: bytes, content: bytes, path: PathLike, kind: str) -> None
         )
 
 
-def _digest(begin: bytes, content: bytes | memoryview) -> str:
+def _first_line(begin: bytes, digest: str) -> bytes:
+    return begin + f" sha256:{digest}\n".encode()
+
+
+def _digest(begin: bytes, file: IO[bytes]) -> str:
     digest = hashlib.sha256(begin)
-    digest.update(content)
+    while piece := file.read(_PIECE_BYTES):
+        digest.update(piece)
     return digest.hexdigest()
+
+
+class _Writer:
+    """Passes on what torch writes, and computes its checksum.
+
+    Errors must not pass through torch, which would not tell that a disk is full.
+    """
+
+    def __init__(self, file: IO[bytes], begin: bytes) -> None:
+        self.file, self.digest = file, hashlib.sha256(begin)
+        self.error: BaseException | None = None
+
+    def write(self, content: bytes | memoryview) -> int:
+        if self.error is None:
+            try:
+                self.digest.update(content)
+                self.file.write(content)
+            except BaseException as error:  # raised by 'check'
+                self.error = error
+        return memoryview(content).nbytes
+
+    def flush(self) -> None:
+        """Nothing to do: the file is flushed when it is closed."""
+
+    def check(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+
+class _Behind(io.RawIOBase):
+    """What follows the first line of a file, as a file of its own."""
+
+    def __init__(self, file: IO[bytes], begin: int) -> None:
+        self._file, self._begin = file, begin
+        self._file.seek(begin)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        return self._file.readinto(buffer)  # type: ignore[attr-defined]
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        offset += self._begin if whence == io.SEEK_SET else 0
+        return self._file.seek(offset, whence) - self._begin
+
+    def tell(self) -> int:
+        return self._file.tell() - self._begin

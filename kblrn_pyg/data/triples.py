@@ -24,16 +24,16 @@ class NamedTriples:
     numbers them.
 
     Args:
-        entities (list): The name of each entity id.
-        relations (list): The name of each relation id.
+        entities (sequence): The name of each entity id.
+        relations (sequence): The name of each relation id.
         head (numpy.ndarray): The head of each triple.
         rel (numpy.ndarray): The relation of each triple.
         tail (numpy.ndarray): The tail of each triple.
         num_duplicates (int): How many repeated triples were dropped.
     """
 
-    entities: list[str]
-    relations: list[str]
+    entities: Sequence[str]
+    relations: Sequence[str]
     head: Ids
     rel: Ids
     tail: Ids
@@ -48,6 +48,14 @@ class Index(defaultdict[Any, int]):
 
     def __init__(self) -> None:
         super().__init__(self.__len__)
+
+    def tolist(self) -> list[Any]:
+        """Returns all keys."""
+        return list(self)
+
+    def find(self, keys: Sequence[Any]) -> Ids:
+        """Returns the ids of keys, -1 for those that there are not."""
+        return np.array([self.get(key, -1) for key in keys], np.int64)
 
     def ids(self, keys: Sequence[Any]) -> Ids:
         """Returns the ids of keys, new ones among them."""
@@ -105,14 +113,16 @@ def read_triples(
 
 
 def distinct_triples(
-    entities: list[str],
-    relations: list[str],
+    entities: Sequence[str],
+    relations: Sequence[str],
     head: Ids,
     rel: Ids,
     tail: Ids,
 ) -> NamedTriples:
     """Keeps the first of equal triples, in the order given."""
-    keep = first_occurrences(head * max(len(entities), 1) + tail, rel)
+    pair = head * max(len(entities), 1)
+    pair += tail
+    keep = first_occurrences(pair, rel)
     dropped = len(head) - len(keep)
     if dropped:
         head, rel, tail = head[keep], rel[keep], tail[keep]
@@ -123,6 +133,8 @@ def first_occurrences(major: Ids, minor: Ids) -> Ids:
     """Returns, in order, the positions at which a pair of keys occurs first."""
     is_first = np.ones(len(major), dtype=bool)
     places = _repeated(major, minor)
+    if len(places) == 0:
+        return np.arange(len(major))
     order = places[np.lexsort((minor[places], major[places]))]
     major, minor = major[order], minor[order]
     is_same = (major[1:] == major[:-1]) & (minor[1:] == minor[:-1])
@@ -138,10 +150,12 @@ def _repeated(major: Ids, minor: Ids) -> Ids:
     width = int(minor.max(initial=0)) + 1
     if int(major.max(initial=0)) >= np.iinfo(np.int64).max // width:
         return np.arange(len(major))
-    key = major * width + minor
-    ordered = np.sort(key)
+    ordered = major * width
+    ordered += minor
+    ordered.sort()
     repeated = ordered[1:][ordered[1:] == ordered[:-1]]
     if len(repeated) == 0:
         return np.empty(0, np.int64)
+    key = major * width + minor
     found = np.minimum(np.searchsorted(repeated, key), len(repeated) - 1)
     return np.flatnonzero(repeated[found] == key)

@@ -2,12 +2,16 @@
 
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data.errors import DataError
+from kblrn_pyg.data.packing import are_texts
 
+_ROWS = 1 << 16  # of numbers that are looked at together
 # Squares of differences of numbers must be numbers, too.
 LARGEST = 1e150
 
@@ -54,7 +58,7 @@ def how_different(kb: HeteroData, other: HeteroData) -> str | None:
         return f"{len(theirs)} entities and {len(other.edge_types)} relations"
     if kb.edge_types != other.edge_types:
         return "other names of relations, or another order"
-    if mine != theirs:
+    if mine is not theirs and mine != theirs:
         i = next(i for i, (a, b) in enumerate(zip(mine, theirs)) if a != b)
         return f"{theirs[i]!r} as entity {i}, which is {mine[i]!r}"
     return None
@@ -69,7 +73,7 @@ def _entity_problems(data: HeteroData) -> list[str]:
         names = entity.get(key)
         if names is None and key == "identifier":
             continue
-        if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
+        if not isinstance(names, list) or not are_texts(names):
             problems.append(f"data['entity'].{key} must be a list of strings")
         elif len(names) != num_nodes:
             problems.append(
@@ -82,7 +86,7 @@ def _entity_problems(data: HeteroData) -> list[str]:
 
 def _value_problems(data: HeteroData, num_nodes: int) -> list[str]:
     names = data.to_dict()["_global_store"].get("attribute_names")
-    if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
+    if not isinstance(names, list) or not are_texts(names):
         return ["data.attribute_names must be a list of strings"]
     x = data["entity"].get("x")
     if not isinstance(x, Tensor) or not x.is_floating_point():
@@ -90,13 +94,24 @@ def _value_problems(data: HeteroData, num_nodes: int) -> list[str]:
     if tuple(x.size()) != (num_nodes, len(names)):
         shape = (num_nodes, len(names))
         return [f"data['entity'].x must have the shape {shape} (got {tuple(x.size())})"]
-    if x.isinf().any():
+    found = _too_large(x.detach().cpu().numpy())
+    if found is None:
+        return []
+    value, column = found
+    if np.isinf(value):
         return ["data['entity'].x must be finite, or NaN where unknown"]
-    too_large = (x.abs() > LARGEST).any(dim=0).nonzero().flatten().tolist()
-    if too_large:
-        name = names[too_large[0]]
-        return [f"numbers must be at most {LARGEST:g}, NaN is unknown (see {name!r})"]
-    return []
+    name = names[column]
+    return [f"numbers must be at most {LARGEST:g}, NaN is unknown (see {name!r})"]
+
+
+def _too_large(x: NDArray[Any]) -> tuple[float, int] | None:
+    """Returns a number that is too large, and its column."""
+    for begin in range(0, len(x), _ROWS):  # without a copy of all numbers
+        size = np.abs(x[begin : begin + _ROWS])
+        if (size > LARGEST).any():  # NaN is not
+            row, column = np.unravel_index(np.nanargmax(size), size.shape)
+            return float(size[row, column]), int(column)
+    return None
 
 
 def _edge_problems(data: HeteroData) -> list[str]:
@@ -122,6 +137,7 @@ def _index_problem(index: Any, num_nodes: Any) -> str | None:
         return f"must have the shape [2, num_edges] (got {list(index.size())})"
     if not isinstance(num_nodes, int) or index.numel() == 0:
         return None
-    if int(index.min()) < 0 or int(index.max()) >= num_nodes:
+    array = index.cpu().numpy()  # whose extrema take a tenth of the time
+    if int(array.min()) < 0 or int(array.max()) >= num_nodes:
         return f"must lie in 0 to {num_nodes - 1}"
     return None

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from kblrn_pyg.data.errors import DataError
 from kblrn_pyg.data.rows import VALUES, Columns, is_number
 from kblrn_pyg.data.sources import Source, place, source_columns, source_rows
+from kblrn_pyg.data.table import NameTable
 from kblrn_pyg.data.triples import Ids, Index
 
 
@@ -17,8 +18,8 @@ class NamedValues:
     r"""One number for each known (entity, attribute) pair, with names.
 
     Args:
-        entities (list): The name of each entity id.
-        attributes (list): The name of each attribute id.
+        entities (sequence): The name of each entity id; there may be others.
+        attributes (sequence): The name of each attribute id.
         entity (numpy.ndarray): The entity of each value.
         attribute (numpy.ndarray): The attribute of each value.
         value (numpy.ndarray): The values.
@@ -26,8 +27,8 @@ class NamedValues:
             mean, because a pair had more than one.
     """
 
-    entities: list[str]
-    attributes: list[str]
+    entities: Sequence[str]
+    attributes: Sequence[str]
     entity: Ids
     attribute: Ids
     value: NDArray[np.float64]
@@ -44,6 +45,7 @@ def read_values(
     columns: Sequence[str] | None = None,
     progress: bool = False,
     average: bool = True,
+    names: Sequence[str] | None = None,
 ) -> NamedValues:
     r"""Reads (entity, attribute, value) rows.
 
@@ -65,19 +67,22 @@ def read_values(
             (default: :obj:`False`)
         average (bool, optional): If set to :obj:`False`, nothing is averaged
             yet. (default: :obj:`True`)
+        names (sequence, optional): The names of entities that triples have. Those
+            that were read from a large file are found faster than new ones, and
+            keep their ids. (default: :obj:`None`)
 
     Example:
         >>> read_values([("Ada", "born", 1950), ("Ada", "born", 1952)]).value
         array([1951.])
     """
     wanted = Columns(VALUES, header, columns)
-    encoded = source_columns(source, wanted, progress)
+    table = names if isinstance(names, NameTable) else None
+    encoded = source_columns(source, wanted, progress, table)
     if encoded is None:
         named, lines = _from_rows(source, wanted, progress)
     else:
         entity, attribute, value = encoded.columns
-        kinds = encoded.entities, encoded.kinds
-        named = NamedValues(*kinds, entity, attribute, value)
+        named = NamedValues(encoded.entities, encoded.kinds, entity, attribute, value)
         lines = encoded.first_line + np.arange(len(named))
     if strict:
         refuse_repeated(named, source, lines)
@@ -112,6 +117,8 @@ def _from_rows(
 
 def join_values(tables: Sequence[NamedValues]) -> NamedValues:
     """Joins values by names, before anything is averaged."""
+    if len(tables) == 1:
+        return tables[0]
     entity_id, attribute_id = Index(), Index()
     entities = [entity_id.ids(table.entities)[table.entity] for table in tables]
     attributes = [
@@ -148,9 +155,10 @@ def refuse_repeated(
 def average_repeated(values: NamedValues) -> NamedValues:
     """Replaces the values that share an entity and an attribute by their mean."""
     key = values.entity * max(len(values.attributes), 1) + values.attribute
-    unique, inverse, count = np.unique(key, return_inverse=True, return_counts=True)
-    if len(unique) == len(key):
+    ordered = np.sort(key)
+    if not (ordered[1:] == ordered[:-1]).any():
         return values
+    unique, inverse, count = np.unique(key, return_inverse=True, return_counts=True)
     entity, attribute = np.divmod(unique, len(values.attributes))
     return NamedValues(
         values.entities,

@@ -5,9 +5,11 @@ from pathlib import Path
 
 from torch_geometric.data import HeteroData, InMemoryDataset
 
-from kblrn_pyg.data import DataError, flat_triples, load_kb, save_kb, validate_kb
+from kblrn_pyg.data import DataError, validate_kb
+from kblrn_pyg.data.kb import num_edges
+from kblrn_pyg.data.store import load_splits, save_splits
 from kblrn_pyg.datasets.files import RawFile
-from kblrn_pyg.datasets.names import Counts
+from kblrn_pyg.datasets.names import SPLITS_FILE, Counts
 
 Transform = Callable[[HeteroData], HeteroData]
 
@@ -17,7 +19,7 @@ def check_counts(kbs: dict[str, HeteroData], expected: Counts, name: str) -> Non
     train = kbs["train"]
     found = [train["entity"].num_nodes, len(train.edge_types)]
     for split in ("train", "val", "test"):
-        found.append(flat_triples(kbs[split], "edge_label_index")[0].numel())
+        found.append(num_edges(kbs[split], "edge_label_index"))
     for kind, number, wanted in zip(Counts._fields, found, expected):
         if number != wanted:
             raise DataError(f"{name} has {number:,} {kind}, expected {wanted:,}")
@@ -58,7 +60,8 @@ class KBDataset(InMemoryDataset):
             raise ValueError(f"'split' must be one of {self.splits} (got {split!r})")
         super().__init__(str(root), transform, pre_transform, force_reload=force_reload)
         self.split = split
-        self._data = load_kb(self.processed_paths[self.splits.index(split)])
+        self.kbs = load_splits(self.processed_paths[0])  # of all splits
+        self._data = self.kbs[split]
 
     @property
     def raw_paths(self) -> list[str]:
@@ -66,7 +69,7 @@ class KBDataset(InMemoryDataset):
 
     @property
     def processed_file_names(self) -> list[str]:
-        return [f"{split}.kb" for split in self.splits]
+        return [SPLITS_FILE]
 
     def _download(self) -> None:
         # PyG asks for the raw files even where all is processed already.
@@ -83,12 +86,12 @@ class KBDataset(InMemoryDataset):
             file.verify(Path(path))
         kbs = self.build(dict(zip((file.name for file in self.files), self.raw_paths)))
         check_counts(kbs, self.counts, type(self).__name__)
-        for split, path in zip(self.splits, self.processed_paths):
+        for split in self.splits:
             validate_kb(kbs[split])
-            data = kbs[split]
             if self.pre_transform is not None:
-                data = self.pre_transform(data)
-            save_kb(data, path)
+                kbs[split] = self.pre_transform(kbs[split])
+        kbs = {split: kbs[split] for split in self.splits}
+        save_splits(kbs, self.processed_paths[0])
 
     def build(self, paths: dict[str, str]) -> dict[str, HeteroData]:
         r"""Builds the knowledge base of each split.

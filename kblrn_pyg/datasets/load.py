@@ -8,7 +8,7 @@ from kblrn_pyg.datasets.base import KBDataset
 from kblrn_pyg.datasets.families import Families
 from kblrn_pyg.datasets.freebase import FB15k, FB15k237, FB15k237Num, FB15kNum
 from kblrn_pyg.datasets.kale import FB122, WN18
-from kblrn_pyg.datasets.local import LocalKB
+from kblrn_pyg.datasets.local import load_local_kb
 from kblrn_pyg.datasets.names import check_name, default_root, known_name
 
 # By the names that the paper uses.
@@ -38,7 +38,6 @@ def load_dataset(name: str, root: str | None = None) -> dict[str, HeteroData]:
     check_name(name)
     known = known_name(name)
     if known is None:
-        return {split: LocalKB(name, split)[0] for split in ("train", "val", "test")}
-    cls = DATASETS[known]
+        return dict(load_local_kb(name))
     path = str(Path(root or default_root()) / known)
-    return {split: cls(path, split)[0] for split in cls.splits}
+    return dict(DATASETS[known](path).kbs)

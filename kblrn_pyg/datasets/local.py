@@ -3,17 +3,18 @@
 import json
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from torch_geometric.data import HeteroData, InMemoryDataset
 
-from kblrn_pyg.data import DataError, load_kb, save_kb, validate_kb
+from kblrn_pyg.data import DataError, validate_kb
 from kblrn_pyg.data.build import BuildReport
 from kblrn_pyg.data.rows import PathLike
+from kblrn_pyg.data.store import load_splits, save_splits
 from kblrn_pyg.data.whole import write_text
 from kblrn_pyg.datasets.base import Transform
-from kblrn_pyg.datasets.names import split_path
+from kblrn_pyg.datasets.names import SPLITS, splits_path
 
 
 class LocalKB(InMemoryDataset):
@@ -30,19 +31,37 @@ class LocalKB(InMemoryDataset):
     def __init__(
         self, root: str, split: str = "train", transform: Transform | None = None
     ) -> None:
+        if split not in SPLITS:
+            raise ValueError(f"'split' must be one of {SPLITS} (got {split!r})")
         super().__init__(str(root), transform)
-        if not Path(root).is_dir():
-            raise DataError("no such directory, expected an imported data set", root)
-        path = split_path(root, split)
-        if not path.exists():
-            is_old = path.with_name(f"{split}_data.pt").exists()
-            reason = "was imported by an older version" if is_old else "is missing"
-            raise DataError(f"the {split} split {reason}, import it anew", path)
         self.split = split
-        self._data = load_kb(path)
+        self._data = load_local_kb(root, (split,))[split]
 
     def __repr__(self) -> str:
         return f"{self.__class__.__name__}({self.root!r}, {self.split!r})"
+
+
+def load_local_kb(
+    root: PathLike, splits: Sequence[str] = SPLITS
+) -> dict[str, HeteroData]:
+    r"""Loads splits that :meth:`write_local_kb` saved, all of them at once.
+
+    Args:
+        root (str): The directory.
+        splits (sequence, optional): The splits. (default: all)
+    """
+    if not Path(root).is_dir():
+        raise DataError("no such directory, expected an imported data set", root)
+    path = splits_path(root)
+    if not path.exists():
+        is_old = any(path.parent.glob("train*"))
+        reason = "was imported by an older version" if is_old else "is missing"
+        raise DataError(f"the data set {reason}, import it anew", path)
+    kbs = load_splits(path)
+    for split in splits:
+        if split not in kbs:
+            raise DataError(f"the {split} split is missing, import it anew", path)
+    return {split: kbs[split] for split in splits}
 
 
 def write_local_kb(
@@ -64,9 +83,9 @@ def write_local_kb(
     root.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=root.parent, prefix=f".{root.name}."))
     try:
-        for split, data in kbs.items():
+        for data in kbs.values():
             validate_kb(data)
-            save_kb(data, split_path(temporary, split))
+        save_splits(kbs, splits_path(temporary))
         if report is not None:
             text = json.dumps(vars(report), indent=2, ensure_ascii=False)
             write_text(temporary / "import.json", text + "\n")

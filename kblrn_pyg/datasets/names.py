@@ -29,7 +29,9 @@ COUNTS = {
     "FB122": Counts(9738, 122, 91638, 9595, 11243),
 }
 
-_SPLITS = ("train", "val", "test")
+# The splits of an imported data set, and the file of all splits of any.
+SPLITS = ("train", "val", "test")
+SPLITS_FILE = "splits.kb"
 
 
 def default_root() -> Path:
@@ -47,11 +49,9 @@ def known_name(name: str) -> str | None:
     return {known.lower(): known for known in COUNTS}.get(name.lower())
 
 
-def split_path(root: PathLike, split: str) -> Path:
-    """Returns the file of a split of an imported data set."""
-    if split not in _SPLITS:
-        raise ValueError(f"'split' must be one of {_SPLITS} (got {split!r})")
-    return Path(root) / "processed" / f"{split}.kb"
+def splits_path(root: PathLike) -> Path:
+    """Returns the file of all splits of an imported data set."""
+    return Path(root) / "processed" / SPLITS_FILE
 
 
 def check_name(name: str) -> None:
@@ -62,7 +62,7 @@ def check_name(name: str) -> None:
             directory of an imported data set.
     """
     known = known_name(name)
-    if known is not None and split_path(name, "train").exists():
+    if known is not None and splits_path(name).exists():
         raise DataError(
             f"{name!r} is the data set {known} and a directory here, expected "
             f"{os.path.join(os.curdir, name)!r} for the directory"

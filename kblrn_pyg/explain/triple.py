@@ -74,7 +74,7 @@ def explain(
         names.relations.find(relation),
         names.entities.find(tail),
     )
-    facts = KnownFacts(kb, [*model.known, *listed(known, "known")])
+    facts = model.known_facts.including(listed(known, "known"))
     reader = _Reader(names, triple, max_middles)
     experts: dict[str, Any] = dict(model.experts.items())
     with evaluating(model):

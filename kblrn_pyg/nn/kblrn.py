@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, fields
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from torch import Tensor
 from torch.nn import Module, ModuleDict, Parameter
 from torch_geometric.data import Data, HeteroData
 
-from kblrn_pyg.data import Vocabulary, as_kb
+from kblrn_pyg.data import KnownFacts, Vocabulary, as_kb
 from kblrn_pyg.data.queries import SIDES, Queries, check_side
 from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.kernels.ranking import rank_answers
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from kblrn_pyg.explain import Reasons
     from kblrn_pyg.predict import Predictions, Several
 
+_NAMES_AT_ONCE = 1 << 16
 # How many scores 'test' holds at once.
 _TEST_SCORES = 1 << 24
 
@@ -83,6 +85,7 @@ class KBLRN(Module):
         self._vocabulary: tuple[HeteroData, Vocabulary] | None = None
         self.shard: Shard | None = None  # the entities of this process, if not all
         self._own_entities: Tensor | None = None
+        self._facts: tuple[HeteroData, tuple[HeteroData, ...], KnownFacts] | None = None
 
     @classmethod
     def from_data(
@@ -161,6 +164,18 @@ class KBLRN(Module):
         if self._vocabulary is None or self._vocabulary[0] is not kb:
             self._vocabulary = kb, Vocabulary.of(kb)
         return self._vocabulary[1]
+
+    @property
+    def known_facts(self) -> KnownFacts:
+        """The facts of the knowledge base and of :obj:`known`."""
+        kb, known = self.require_kb(), self.known
+        if (
+            self._facts is None
+            or self._facts[0] is not kb
+            or self._facts[1] is not known
+        ):
+            self._facts = kb, known, KnownFacts(kb, known)
+        return self._facts[2]
 
     def require_kb(self) -> HeteroData:
         """Returns the knowledge base, without which there are no names."""
@@ -570,5 +585,12 @@ class KBLRN(Module):
         if self.kb is None:
             return b""
         entity = self.kb["entity"]
-        names = [*entity.get("identifier", entity.name), *map(str, self.kb.edge_types)]
-        return hashlib.sha256("\n".join(names).encode()).digest()
+        digest = hashlib.sha256()
+        names = chain(
+            entity.get("identifier", entity.name), map(str, self.kb.edge_types)
+        )
+        mark = ""
+        while some := list(islice(names, _NAMES_AT_ONCE)):
+            digest.update((mark + "\n".join(some)).encode())
+            mark = "\n"
+        return digest.digest()

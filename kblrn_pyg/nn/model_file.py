@@ -1,7 +1,7 @@
 """Models as files that need nothing else: no data set, and no code."""
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +10,12 @@ import torch
 import torch_geometric
 from torch import Tensor
 from torch.nn import Module
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch_geometric.data import HeteroData
 from torch_geometric.nn.kge import KGEModel
 
 import kblrn_pyg
-from kblrn_pyg.data import DataError, NumericalFeatures, as_kb, ask, flat_triples
+from kblrn_pyg.data import DataError, NumericalFeatures, as_kb, ask
 from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.data.store import load_tensors, save_tensors
 from kblrn_pyg.data.triples import first_occurrences
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from kblrn_pyg.nn.kblrn import KBLRN
 
 _KIND = "model"
+_RANDOM = (torch.ops.aten.uniform_.default, torch.ops.aten.normal_.default)
 _PLAIN = (bool, int, float, str, type(None), Tensor)
 # Marks what stands for an object; no dictionary of a user has this key.
 _OBJECT = "kblrn_pyg object"
@@ -83,11 +85,13 @@ def load_model(
     try:
         validate_kb(kb)
         reader = _Reader(kb, {one.__name__: one for one in (*_CLASSES, *experts)})
-        built = {name: reader.decode(one) for name, one in content["experts"].items()}
+        encoded = content.pop("experts")
+        with _WithoutRandomWeights():
+            built = {name: reader.decode(one) for name, one in encoded.items()}
         num_nodes, num_relations = content["sizes"]
         model = cls(num_nodes, num_relations, built, *content["negatives"])
         model.to(getattr(torch, content["dtype"]))
-        model.load_state_dict(content["weights"])
+        _take_weights(model, content.pop("weights"))
     except DataError as error:
         raise DataError(str(error), path) from None
     except (ValueError, TypeError, RuntimeError) as error:
@@ -99,6 +103,32 @@ def load_model(
         head, rel, tail = content["known"]
         model.known = (ask(kb, (head, rel, tail)),)
     return model.eval()
+
+
+class _WithoutRandomWeights(TorchDispatchMode):
+    """Leaves parameters as they are when they would be drawn at random.
+
+    Those of the file replace them, and memory that nobody has written to is none.
+    """
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        if func in _RANDOM and args[0].requires_grad:
+            return args[0]
+        return func(*args, **(kwargs or {}))
+
+
+def _take_weights(model: Module, weights: Mapping[str, Tensor]) -> None:
+    """Makes tensors the weights of a model, without copies where that is possible."""
+    places = [id(one) for _, one in model.named_parameters(remove_duplicate=False)]
+    own = model.state_dict()
+    is_same = all(
+        name in own and own[name].dtype == one.dtype for name, one in weights.items()
+    )
+    # One parameter at two places would become two.
+    is_once = len(set(places)) == len(places)
+    model.load_state_dict(weights, assign=is_same and is_once)
 
 
 def versions() -> dict[str, str]:
@@ -136,15 +166,28 @@ def _content(kb: HeteroData) -> dict[str, Any]:
 
 def _known_triples(kb: HeteroData, splits: Iterable[HeteroData]) -> Tensor:
     """Returns the distinct triples of splits that the knowledge base has not."""
-    columns = [torch.stack(flat_triples(kb))]
-    for split in splits:
-        split = as_kb(split, len(kb.edge_types))
-        for key in ("edge_index", "edge_label_index"):
-            columns.append(torch.stack(flat_triples(split, key)))
-    head, rel, tail = torch.cat(columns, dim=1).numpy()
-    first = first_occurrences(head * kb["entity"].num_nodes + tail, rel)
-    new = first[first >= columns[0].size(1)]
-    return torch.from_numpy(np.stack([head[new], rel[new], tail[new]]))
+    splits = [as_kb(split, len(kb.edge_types)) for split in splits]
+    found = [torch.empty(3, 0, dtype=torch.long)]
+    for rel, edge_type in enumerate(kb.edge_types):
+        own = kb[edge_type].edge_index
+        others = [
+            split[split.edge_types[rel]][key]
+            for split in splits
+            for key in ("edge_index", "edge_label_index")
+        ]
+        # Splits of one data set have the same training graph.
+        others = [one for one in others if one is not own and not torch.equal(one, own)]
+        if any(one.numel() for one in others):
+            head, tail = _new_pairs(own, torch.cat(others, dim=1))
+            found.append(torch.stack([head, torch.full_like(head, rel), tail]))
+    return torch.cat(found, dim=1)
+
+
+def _new_pairs(own: Tensor, others: Tensor) -> Tensor:
+    """Returns the distinct columns of others that are not among one's own."""
+    head, tail = torch.cat([own, others], dim=1).numpy()
+    first = first_occurrences(head, tail)
+    return others[:, first[first >= own.size(1)] - own.size(1)]
 
 
 class _Writer:

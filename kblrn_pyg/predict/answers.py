@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg.data import Vocabulary
-from kblrn_pyg.data.known import KnownFacts
 from kblrn_pyg.data.queries import Queries
 from kblrn_pyg.evaluation import evaluating, listed, score_rows
 from kblrn_pyg.nn import KBLRN
@@ -136,7 +135,7 @@ def _predict(
     known: Splits,
 ) -> Predictions | list[Predictions]:
     check_k(k)
-    facts = KnownFacts(model.require_kb(), [*model.known, *listed(known, "known")])
+    facts = model.known_facts.including(listed(known, "known"))
     names = model.vocabulary
     pairs = [
         (names.entities.find(given), names.relations.find(rel))
@@ -177,12 +176,14 @@ def _best(
     k: int,
     novel: bool,
 ) -> Predictions:
-    is_known = np.zeros(len(scores), np.bool_)
-    is_known[known] = True
-    candidates = np.flatnonzero(~is_known) if novel else np.arange(len(scores))
-    best = candidates[largest(scores[candidates], k)]
+    if novel:
+        candidates = np.delete(np.arange(len(scores)), known)
+        best = candidates[largest(scores[candidates], k)]
+    else:
+        best = largest(scores, k)
+    is_known = np.isin(best, known)
     triples = zip(*(ids.tolist() for ids in query.triples(torch.from_numpy(best))))
-    columns = (column[best].tolist() for column in (scores, probability, is_known))
+    columns = scores[best].tolist(), probability[best].tolist(), is_known.tolist()
     return Predictions.of(names, list(triples), *columns)
 
 

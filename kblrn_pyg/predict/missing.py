@@ -7,7 +7,6 @@ import torch
 from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg.data import Vocabulary, flat_triples
-from kblrn_pyg.data.known import KnownFacts
 from kblrn_pyg.data.queries import SIDES, Queries
 from kblrn_pyg.evaluation import evaluating, listed
 from kblrn_pyg.evaluation.ranks import relation_ids
@@ -76,7 +75,7 @@ def complete(
     """
     check_k(k)
     kb, names = model.require_kb(), model.vocabulary
-    facts = KnownFacts(kb, [*model.known, *listed(known, "known")])
+    facts = model.known_facts.including(listed(known, "known"))
     if relations is None:
         relations = range(len(names.relations))
     batches = list(_sensible_queries(kb, relation_ids(relations, names.relations)))

@@ -58,6 +58,7 @@ class Families(InMemoryDataset):
         )
         check_counts(kbs, self.counts, type(self).__name__)
         self.split = split
+        self.kbs = kbs  # of all splits
         self._data = kbs[split] if pre_transform is None else pre_transform(kbs[split])
 
     def __repr__(self) -> str:
