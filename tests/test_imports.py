@@ -35,7 +35,7 @@ MAY_USE = {
     },
 }
 # They import nothing of the library, and anyone but kernels may use them.
-LEAVES = {"lazy", "progress", "settings", "shard", "sizes", "table"}
+LEAVES = {"backend", "lazy", "progress", "settings", "shard", "sizes", "table"}
 # Imported when a method is called, or for its types, never when the module is
 # loaded.
 LATE = {"nn": {"explain", "predict"}}

@@ -27,7 +27,7 @@ from kblrn_pyg.nn import (
     products,
 )
 from kblrn_pyg.nn.dropout import drop_entries
-from kblrn_pyg.rules import PathFeatures, RuleSet, mine_rules
+from kblrn_pyg.rules import RuleSet, mine_rules
 
 SCORERS = [
     *("distmult", "complex", "transe", "unit-transe", "rotate", "rescal"),
@@ -602,27 +602,6 @@ def test_parts_sum_to_the_score(data):
             parts = expert.parts(head, rel, tail)
             total = sum(part.contribution for part in parts)
             assert float(expert(*index)) == pytest.approx(total, abs=1e-5)
-
-
-def test_features_of_another_device_are_added_the_same_way(data):
-    """The path for other devices, run on the CPU."""
-    model = make(data).double()
-    head, rel, _ = every_triple(model)
-    queries = Queries(head, rel, "tail")
-    expected = model.experts["relational"].score_all(queries, model.num_nodes)
-    features = model.experts["relational"].features
-    assert isinstance(features, PathFeatures)
-    found = features.tails(head, rel)
-    rows = torch.repeat_interleave(
-        torch.arange(len(head)), torch.from_numpy(found.ptr).diff()
-    )
-    scores = torch.zeros_like(expected)
-    scores = scores.index_put(
-        (rows, torch.from_numpy(found.candidate)),
-        model.experts["relational"].weight[torch.from_numpy(found.rule)],
-        accumulate=True,
-    )
-    torch.testing.assert_close(scores, expected)
 
 
 @pytest.mark.parametrize("learn_rbf", [False, True])

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
+from kblrn_pyg.backend import uses_kernels
 from kblrn_pyg.data import Names, flat_triples
 from kblrn_pyg.data.known import Answers, KnownFacts
 from kblrn_pyg.data.queries import SIDES, Queries
@@ -17,7 +18,7 @@ from kblrn_pyg.evaluation.model import (
     evaluating,
     kb_for,
     listed,
-    score_rows,
+    score_on_device,
 )
 from kblrn_pyg.evaluation.ranks import Ids, RankTable, relation_ids
 from kblrn_pyg.kernels.ranking import Standings, rank_answers
@@ -134,19 +135,25 @@ def _rank(
 
     def rank_chunk(begin: int, _: None) -> int:
         end = min(begin + batch_size, len(queries))
-        scores = score_rows(model, queries[begin:end], relations)
+        scored = score_on_device(model, queries[begin:end], relations)
         part = order[bounds[begin] : bounds[end]]
         place, asked = row[part] - begin, answer[part]
-        own = None if shard is None else shard.answer_scores(scores, place, asked)
-        found = rank_answers(
-            scores,
-            place,
-            asked,
-            known.ptr[begin : end + 1],
-            known.entity,
-            first=0 if shard is None else shard.low,
-            own=own,
-        )
+        known_ptr = known.ptr[begin : end + 1]
+        if not uses_kernels(scored) and shard is None:
+            given = scored, place, asked, known_ptr, known.entity
+            found = rank_on_device(*given)
+        else:
+            scores = np.ascontiguousarray(scored.cpu().numpy())
+            own = None if shard is None else shard.answer_scores(scores, place, asked)
+            found = rank_answers(
+                scores,
+                place,
+                asked,
+                known_ptr,
+                known.entity,
+                first=0 if shard is None else shard.low,
+                own=own,
+            )
         for column, values in zip(out, found):
             column[part] = values
         return end - begin
@@ -162,6 +169,35 @@ def _rank(
     if num_processes() > 1:
         out = Standings(*(add_up(torch.from_numpy(i)).numpy() for i in out))
     return out
+
+
+def rank_on_device(
+    scores: Tensor, row: Ids, answer: Ids, known_ptr: Ids, known: Ids
+) -> Standings:
+    r"""Does what :meth:`rank_answers` does, where the scores are.
+
+    Args:
+        scores (torch.Tensor): A row of scores for each query.
+        row (numpy.ndarray): The query of each answer.
+        answer (numpy.ndarray): The answers.
+        known_ptr (numpy.ndarray): Where the known answers of each query begin.
+        known (numpy.ndarray): The known answers.
+    """
+    counts = np.diff(known_ptr)[row]
+    begin = np.repeat(known_ptr[row] - (np.cumsum(counts) - counts), counts)
+    removed = known[begin + np.arange(len(begin))]
+    of_answer = np.repeat(np.arange(len(row)), counts)
+    keep = removed != answer[of_answer]  # an answer never removes itself
+    ids = row, answer, of_answer[keep], removed[keep]
+    query, true, place, other = (torch.from_numpy(i).to(scores.device) for i in ids)
+    own, rows = scores[query, true], scores[query]
+    above = (rows > own[:, None]).sum(dim=1)
+    equal = (rows == own[:, None]).sum(dim=1) - 1  # the answer ties with itself
+    others = scores[query[place], other]
+    above.index_add_(0, place, -(others > own[place]).long())
+    equal.index_add_(0, place, -(others == own[place]).long())
+    number = scores.size(1) - torch.bincount(place, minlength=len(row))
+    return Standings(*(column.cpu().numpy() for column in (above, equal, number)))
 
 
 def _side_by_side(

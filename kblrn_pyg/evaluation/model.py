@@ -113,6 +113,20 @@ def listed(splits: Iterable[HeteroData | Data], name: str) -> list[HeteroData | 
 def score_rows(
     model: ScoringModel, queries: Queries, relations: list[str]
 ) -> np.ndarray:
+    r"""Does what :meth:`score_on_device` does, and brings the scores to the CPU.
+
+    Args:
+        model (KBLRN): The model, in evaluation mode; see :meth:`evaluating`.
+        queries (Queries): The queries.
+        relations (list): The names of all relations, for errors.
+    """
+    scores = score_on_device(model, queries, relations)
+    return np.ascontiguousarray(scores.cpu().numpy())
+
+
+def score_on_device(
+    model: ScoringModel, queries: Queries, relations: list[str]
+) -> Tensor:
     r"""Scores all entities as answers to queries, all at once.
 
     Args:
@@ -145,4 +159,4 @@ def score_rows(
         raise ValueError(f"the scores of the model must be numbers (got NaN: {query})")
     if scores.dtype not in (torch.float32, torch.float64):
         scores = scores.float()
-    return np.ascontiguousarray(scores.detach().cpu().numpy())
+    return scores.detach()

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from kblrn_pyg.backend import uses_kernels
 from kblrn_pyg.kernels.dropping import drop
 
 _STEPS = 2**16
@@ -24,7 +25,7 @@ def drop_entries(values: Tensor, part: float) -> Tensor:
         part (float): The part to drop, less than one; on a CPU it is rounded to
             a multiple of :math:`2^{-16}`.
     """
-    if values.device.type != "cpu":
+    if not uses_kernels(values):
         return F.dropout(values, part)
     seed = int(torch.randint(2**62, ()))
     return _Drop.apply(values, seed, round(part * _STEPS))

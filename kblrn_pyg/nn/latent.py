@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import ModuleList, Parameter
 from torch_geometric.nn.kge import KGEModel
 
+from kblrn_pyg.backend import uses_kernels
 from kblrn_pyg.data.queries import Queries
 from kblrn_pyg.nn.comparing import VisitScores
 from kblrn_pyg.nn.dropout import drop_entries
@@ -348,7 +349,7 @@ class LatentExpert(Expert):
             torch.float,
             torch.double,
         )
-        if candidates.size(1) <= _FEW or not (is_fast and query.device.type == "cpu"):
+        if candidates.size(1) <= _FEW or not (is_fast and uses_kernels(query)):
             return scorer.compare(query, self._table(scorer, encoded, candidates))
         touched = None
         if self.sparse:  # only the rows of candidates are touched

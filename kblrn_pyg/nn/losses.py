@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch_geometric.data import HeteroData
 
+from kblrn_pyg.backend import uses_kernels
 from kblrn_pyg.data.queries import Queries
 from kblrn_pyg.kernels.candidates import softmax_gradients
 from kblrn_pyg.kernels.threads import no_scratch, run_slices
@@ -216,8 +217,26 @@ def _partition(
         # Once, even if a fact stands in the batch several times.
         places, first = _distinct(picks[0] * base.size(1) + picks[1])
         base.view(-1).index_add_(0, places, -own[first].to(base.dtype))
+    given: Any = base if query is None else query
+    if not uses_kernels(given):
+        return _plain_partition(query, rows, base, picks)
     overwrite = not any(expert.needs_scores for expert in others)
     return ProductSoftmax.apply(query, rows, base, *picks, overwrite)
+
+
+def _plain_partition(
+    query: Tensor | None,
+    rows: Tensor | None,
+    base: Tensor | None,
+    picks: tuple[Tensor, Tensor],
+) -> tuple[Tensor, Tensor]:
+    """Does what :class:`ProductSoftmax` does, all at once."""
+    scores: Any = base
+    if query is not None and rows is not None:
+        scores = query @ rows.t()
+        scores = scores if base is None else scores + base
+    assert scores is not None
+    return torch.logsumexp(scores, dim=1), scores[picks]
 
 
 def _distinct(values: Tensor) -> tuple[Tensor, Tensor]:
@@ -260,7 +279,7 @@ def candidate_loss(
         is_true = candidates[row] == answer[row, None]
         own = (facts.own[row, None] * is_true).to(scores.dtype)
         scores = scores.index_add(0, row, -own)
-    if scores.device.type == "cpu":
+    if uses_kernels(scores):
         return SampledCrossEntropy.apply(at_least_single(scores))
     return F.cross_entropy(scores, torch.zeros_like(answer))
 

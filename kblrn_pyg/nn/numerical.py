@@ -9,6 +9,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import Parameter
 from torch_geometric.data import HeteroData
 
+from kblrn_pyg.backend import uses_kernels
 from kblrn_pyg.data import NumericalFeatures, numerical_features
 from kblrn_pyg.data.ids import check_ids
 from kblrn_pyg.data.queries import Queries
@@ -133,7 +134,7 @@ class NumericalExpert(FeatureExpert):
 
     def score_candidates(self, queries: Queries, candidates: Tensor) -> Tensor:
         """Scores some candidates of each query; see :class:`Expert`."""
-        if candidates.device.type != "cpu":
+        if not uses_kernels(candidates):
             return super().score_candidates(queries, candidates)
         self._check_ids(queries, candidates)
         dtype = at_least_single(self.weight).dtype
@@ -145,8 +146,8 @@ class NumericalExpert(FeatureExpert):
     ) -> Tensor:
         """Adds the scores of all entities; see :class:`Expert`."""
         scores = at_least_single(scores)
-        if scores.device.type != "cpu":
-            return super().add_to(scores, queries, entities)
+        if not uses_kernels(scores):
+            return self._add_by_torch(scores, queries, entities)
         self._check_ids(queries)
         features = self._kernel_features
         if entities is not None:
@@ -155,6 +156,26 @@ class NumericalExpert(FeatureExpert):
             ptr, known = _known_in(value)
             features = features._replace(column_value=value, known_ptr=ptr, known=known)
         return self._add(scores, queries, features)
+
+    def _add_by_torch(
+        self, scores: Tensor, queries: Queries, entities: Tensor | None
+    ) -> Tensor:
+        """Adds one feature of each relation at a time, on any device."""
+        sign = -1.0 if queries.side == "head" else 1.0
+        columns = self.x if entities is None else self.x[entities]
+        first, behind = (self.feature_ptr[queries.rel_type + i] for i in (0, 1))
+        for j in range(int((behind - first).max()) if len(queries) else 0):
+            row = (first + j < behind).nonzero().flatten()
+            feature = first[row] + j
+            attribute = self.attribute[feature]
+            own = self.x[queries.entity[row], attribute]
+            difference = sign * (own[:, None] - columns[:, attribute].t())
+            known = ~difference.isnan()
+            difference = torch.where(known, difference, difference.new_zeros(()))
+            active = self._activate(difference, feature[:, None]) * known
+            values = self.weight[feature][:, None] * active.to(self.weight.dtype)
+            scores = scores.index_add(0, row, values.to(scores.dtype))
+        return scores
 
     def _check_ids(self, queries: Queries, candidates: Tensor | None = None) -> None:
         ids = {

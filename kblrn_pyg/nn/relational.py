@@ -12,6 +12,7 @@ from torch.autograd.function import once_differentiable
 from torch_geometric.data import HeteroData
 from torch_geometric.utils import segment
 
+from kblrn_pyg.backend import uses_kernels
 from kblrn_pyg.data.ids import check_ids
 from kblrn_pyg.data.queries import Queries
 from kblrn_pyg.kernels.candidates import new_scratch, path_gradient_of, score_paths
@@ -62,7 +63,7 @@ class RelationalExpert(FeatureExpert):
     def score_candidates(self, queries: Queries, candidates: Tensor) -> Tensor:
         """Scores some candidates of each query; see :class:`Expert`."""
         self._remember()
-        if candidates.device.type != "cpu":
+        if not uses_kernels(candidates):
             return super().score_candidates(queries, candidates)
         weight = at_least_single(self.weight)
         given = self.features, self._pool, queries, candidates
@@ -96,28 +97,28 @@ class RelationalExpert(FeatureExpert):
         """Adds the scores of all entities; see :class:`Expert`."""
         scores = at_least_single(scores)
         weight = self.weight.to(scores.dtype)
+        if not uses_kernels(scores):
+            return self._add_by_torch(scores, weight, queries, entities)
         if entities is not None:
-            if scores.device.type != "cpu":
-                return super().add_to(scores, queries, entities)
             if self._columns is None or self._columns[0] is not entities:
                 self._columns = entities, _ids(entities)
             given = self.features, queries, self._columns[1]
             return _ColumnPaths.apply(scores, weight, *given)
         self._remember()
-        if scores.device.type == "cpu":
-            return _AddPaths.apply(scores, weight, self.features, queries)
+        return _AddPaths.apply(scores, weight, self.features, queries)
+
+    def _add_by_torch(
+        self, scores: Tensor, weight: Tensor, queries: Queries, entities: Tensor | None
+    ) -> Tensor:
+        """Walks paths on the CPU, and adds their weights on any device."""
         entity, rel = _ids(queries.entity), _ids(queries.rel_type)
-        features = self.features
-        asks_heads = queries.side == "head"
-        found = (
-            features.heads(rel, entity) if asks_heads else features.tails(entity, rel)
-        )
-        rows = np.repeat(np.arange(len(entity)), np.diff(found.ptr))
-        row, candidate, rule = (
-            torch.from_numpy(ids).to(scores.device)
-            for ids in (rows, found.candidate, found.rule)
-        )
-        return scores.index_put((row, candidate), weight[rule], accumulate=True)
+        asked = queries.side, entity, rel
+        if entities is None:
+            found = self.features.reached(*asked)
+        else:
+            found = self.features.reached_columns(*asked, _ids(entities))
+        row, column, rule = (torch.from_numpy(i).to(scores.device) for i in found)
+        return scores.index_put((row, column), weight[rule], accumulate=True)
 
     def own_evidence(
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor

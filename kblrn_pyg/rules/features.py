@@ -176,6 +176,43 @@ class PathFeatures:
         """
         return self._walk("head", tail, rel)
 
+    def reached(self, side: str, entity: Ids, rel: Ids) -> tuple[Ids, Ids, Ids]:
+        r"""Returns the row of each query, each entity that it reaches, and the rule.
+
+        Args:
+            side (str): The side that is asked for.
+            entity (numpy.ndarray): The known entity of each query.
+            rel (numpy.ndarray): The relation of each query.
+        """
+        found = self._walk(side, entity, rel)
+        rows = np.repeat(np.arange(len(entity)), np.diff(found.ptr))
+        return rows, found.candidate, found.rule
+
+    def reached_columns(
+        self, side: str, entity: Ids, rel: Ids, columns: Ids
+    ) -> tuple[Ids, Ids, Ids]:
+        r"""Does what :meth:`reached` does for some entities only.
+
+        Args:
+            side (str): The side that is asked for.
+            entity (numpy.ndarray): The known entity of each query.
+            rel (numpy.ndarray): The relation of each query.
+            columns (numpy.ndarray): The entities, none of them twice.
+        """
+        weight, scores = np.zeros(len(self.rules)), np.zeros((len(rel), len(columns)))
+        asked = side, entity, rel, columns
+        parts = []
+        for row, hits in self.add_to_columns(*asked, weight, scores):
+            for first, last, rule, begin, end in zip(*hits[:3], hits.ptr, hits.ptr[1:]):
+                rows, column = row[first:last], hits.column[begin:end]
+                size = len(rows) * len(column)
+                repeated = np.repeat(rows, len(column)), np.tile(column, len(rows))
+                parts.append((*repeated, np.full(size, rule)))
+        if not parts:
+            return (np.empty(0, np.int64),) * 3
+        row, column, rule = map(np.concatenate, zip(*parts))
+        return row, column, rule
+
     def add_scores(
         self,
         side: str,

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
+from kblrn_pyg.backend import uses_kernels
 from kblrn_pyg.kernels.rows import adagrad_rows
 from kblrn_pyg.kernels.threads import cut, default_threads, no_scratch, run_all
 
@@ -60,7 +61,7 @@ def _update_rows(parameter: Tensor, state: Any, lr: float, eps: float) -> None:
         state["sum"] = parameter.new_zeros(len(parameter), 1)
     assert parameter.grad is not None
     index, values = parameter.grad._indices()[0], parameter.grad._values()
-    if parameter.device.type == "cpu":
+    if uses_kernels(parameter):
         _update_by_kernel(parameter, state["sum"], (index, values), lr, eps)
         return
     rows, place = torch.unique(index, return_inverse=True)
