@@ -35,6 +35,14 @@ def agreed(value: Any) -> Any:
     return values[0]
 
 
+def told_all(value: Any) -> list[Any]:
+    """Returns what each process has, to every process."""
+    values = [value] * num_processes()
+    if len(values) > 1:
+        dist.all_gather_object(values, value)
+    return values
+
+
 def any_says(is_true: bool) -> bool:
     """Tells whether any process says yes."""
     if num_processes() == 1:

@@ -13,9 +13,11 @@ import torch
 from kblrn_pyg import KBLRN
 from kblrn_pyg.datasets import Families
 from kblrn_pyg.evaluation import evaluate
+from kblrn_pyg.predict import complete
 from kblrn_pyg.rules import mine_rules
 from kblrn_pyg.shard import process_rank
 from kblrn_pyg.training import Run, fit, set_threads
+from kblrn_pyg.training.process import join_processes
 
 KINDS = {
     "exact": {"num_negatives": None, "n3": 0.01, "dropout": 0.2},
@@ -28,6 +30,7 @@ SIZE = 12
 
 def main(folder, kind, epochs, die_at=None):
     set_threads(1)
+    join_processes()
     train, val = (Families(split=name)[0] for name in ("train", "val"))
     rules = mine_rules(train, confidences=False)
     torch.manual_seed(0)
@@ -47,11 +50,14 @@ def main(folder, kind, epochs, die_at=None):
     settings |= {"batch_size": 1024, "lr": 0.05, "epochs": epochs, "validate_every": 1}
     result = fit(model, train, val, run=Run(folder / "run"), **settings)
     ranks = evaluate(model, val).rank
+    missing = complete(model, k=20)
     if process_rank() == 0:
         content = {
             "losses": [line["loss"] for line in result.history],
             "mrr": [line["val"]["mrr"] for line in result.history],
             "ranks": torch.from_numpy(ranks),
+            "rules": rules.to_dict(),
+            "missing": [(one.head, one.relation, one.tail) for one in missing],
             "weights": model.state_dict(),
         }
         torch.save(content, folder / "result.pt")

@@ -40,7 +40,11 @@ def test_two_processes_equal_one(tmp_path, kind):
     two = train(tmp_path / "two", kind, 2)
     assert two["losses"] == pytest.approx(one["losses"], rel=1e-5)
     assert two["mrr"] == pytest.approx(one["mrr"], rel=2e-3)
-    assert two["ranks"].shape == one["ranks"].shape
+    # Sums in another order: a rank may change by a place, but hardly any does.
+    assert (two["ranks"] != one["ranks"]).double().mean() < 0.05
+    for name in ("head", "steps", "support"):
+        assert torch.equal(one["rules"][name], two["rules"][name])
+    assert len(set(one["missing"]) & set(two["missing"])) >= 18
     for name, weight in one["weights"].items():
         torch.testing.assert_close(two["weights"][name], weight, rtol=1e-2, atol=1e-3)
 

@@ -1,6 +1,7 @@
 """The facts that a knowledge base most likely lacks."""
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ from kblrn_pyg.nn import KBLRN
 from kblrn_pyg.predict.answers import Ids, Scores, check_k, largest, score_queries
 from kblrn_pyg.predict.predictions import Predictions
 from kblrn_pyg.progress import ProgressBar
+from kblrn_pyg.shard import num_processes, process_rank, told_all
 
 # In place of the probability of what is not to be proposed.
 _OUT = -1.0
@@ -85,7 +87,7 @@ def complete(
         total=total, desc="Completing", unit="query", disable=not progress
     )
     with bar, evaluating(model):
-        for asked, answers, has_loops in batches:
+        for asked, answers, has_loops in batches[process_rank() :: num_processes()]:
             for queries, scores, probability in score_queries(model, asked):
                 row = np.arange(len(queries))
                 found = facts.answers(queries)
@@ -94,6 +96,8 @@ def complete(
                     probability[row, queries.entity.numpy()] = _OUT
                 best.offer(queries, answers, scores, probability)
                 bar.update(len(queries))
+    for columns in told_all(best.columns) if num_processes() > 1 else ():
+        best.take(columns)
     return best.named(names)
 
 
@@ -137,7 +141,7 @@ class _Best:
     def __init__(self, k: int, num_nodes: int) -> None:
         self._k, self._num_nodes = k, num_nodes
         # The code, the score and the probability of each.
-        self._columns = [np.empty(0, np.int64), np.empty(0), np.empty(0)]
+        self.columns = [np.empty(0, np.int64), np.empty(0), np.empty(0)]
 
     def offer(
         self, queries: Queries, answers: Ids, scores: Scores, probability: Scores
@@ -145,24 +149,27 @@ class _Best:
         """Takes the triples that are now among the best."""
         offered = probability[:, answers]
         # What is below the last of the best cannot win any more.
-        least = self._columns[2][self._k - 1 :]
+        least = self.columns[2][self._k - 1 :]
         row, column = np.nonzero(offered >= (least[0] if len(least) else 0))
         first = largest(offered[row, column], self._k)
         row, answer = row[first], answers[column[first]]
         triples = queries[torch.from_numpy(row)].triples(torch.from_numpy(answer))
         h, r, t = (index.numpy() for index in triples)
         code = (r * self._num_nodes + h) * self._num_nodes + t
-        new = (code, scores[row, answer], probability[row, answer])
-        columns = [np.concatenate(both) for both in zip(self._columns, new)]
+        self.take([code, scores[row, answer], probability[row, answer]])
+
+    def take(self, new: list[Any]) -> None:
+        """Takes triples by their codes, scores and probabilities."""
+        columns = [np.concatenate(both) for both in zip(self.columns, new)]
         order = np.lexsort((columns[0], -columns[2]))
         # The better one of a triple's two probabilities comes first.
         _, first = np.unique(columns[0][order], return_index=True)
         order = order[np.sort(first)[: self._k]]
-        self._columns = [column[order] for column in columns]
+        self.columns = [column[order] for column in columns]
 
     def named(self, names: Vocabulary) -> Predictions:
         """Returns them with their names, the best first."""
-        code, score, probability = self._columns
+        code, score, probability = self.columns
         rest, tail = np.divmod(code, self._num_nodes)
         rel, head = np.divmod(rest, self._num_nodes)
         triples = list(zip(head.tolist(), rel.tolist(), tail.tolist()))

@@ -23,6 +23,7 @@ from kblrn_pyg.rules.measure import measure_bodies
 from kblrn_pyg.rules.ruleset import UNKNOWN, Ids, RuleSet, join, relation_names
 from kblrn_pyg.rules.semantics import Semantics
 from kblrn_pyg.rules.settings import MAX_BODY_PAIRS, MineSettings
+from kblrn_pyg.shard import num_processes, process_rank, told_all
 
 # Bodies are counted in a table of pairs of codes, which has at most this size.
 _MAX_TABLE = 1 << 24
@@ -195,6 +196,7 @@ class _Miner:
     def mine(self, num_threads: int | None, progress: bool) -> RuleSet:
         num_facts = np.diff(self.everything.group_start[self.everything.code_ptr])[::2]
         busiest = np.argsort(-num_facts, kind="stable")[: np.count_nonzero(num_facts)]
+        busiest = busiest[process_rank() :: num_processes()]  # each does its share
         found = run_all(
             self._mine_relation, busiest.tolist(), self._new_scratch, num_threads
         )
@@ -206,7 +208,10 @@ class _Miner:
             disable=not progress,
             leave=False,
         )
-        return join([self.no_rules, *bar])
+        mined = join([self.no_rules, *bar])
+        if num_processes() == 1:
+            return mined
+        return join([RuleSet.from_dict(part) for part in told_all(mined.to_dict())])
 
     def _mine_relation(self, relation: int, scratch: Scratch) -> RuleSet:
         facts = order_facts(relation, self.everything, self.adjacency)
