@@ -385,7 +385,8 @@ def test_what_does_not_fit_is_refused():
         evaluate(model, kb)
 
 
-def test_progress_bar(capsys):
+def test_progress_bar(capsys, monkeypatch):
+    monkeypatch.setattr("kblrn_pyg.progress.LINE_SECONDS", 0.0)
     kb, model = as_kb([(0, 0, 1), (0, 0, 2)], 4, 1), constant_model(4, 1)
     evaluate(model, kb, progress=True)
     assert "3/3" in capsys.readouterr().err

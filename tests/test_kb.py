@@ -172,6 +172,8 @@ def test_names_are_found_without_and_with_an_index():
     identifiers = [f"/m/{i}" for i in range(40)]
     labels = [f"name {i % 25}" for i in range(40)]
     names = Names("entity", identifiers, labels)
+    assert Names("entity", Names("entity", identifiers)).find("/m/7") == 7
+    assert Names("entity", tuple(identifiers)).find("/m/7") == 7
     for _ in range(2):  # an index is made somewhere on the way
         for i in range(40):
             shared = [j for j in range(40) if labels[j] == labels[i]]

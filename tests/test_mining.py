@@ -110,7 +110,8 @@ def test_rules_per_relation_are_those_with_most_support():
         assert few.support[few.of(relation)].tolist() == most[:2]
 
 
-def test_progress_bars(capsys):
+def test_progress_bars(capsys, monkeypatch):
+    monkeypatch.setattr("kblrn_pyg.progress.LINE_SECONDS", 0.0)
     kb = as_kb([(0, 0, 1), (1, 0, 2), (0, 1, 2)], 3, 2)
     mine_rules(kb)
     assert capsys.readouterr().err == ""

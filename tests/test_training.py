@@ -317,12 +317,6 @@ def test_a_loss_that_is_no_number(monkeypatch, value):
         train_fake()
 
 
-def test_several_processes_are_refused(monkeypatch):
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(ValueError, match="WORLD_SIZE=2"):
-        train_fake()
-
-
 # --- the folder ------------------------------------------------------------------
 
 

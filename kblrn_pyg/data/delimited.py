@@ -34,8 +34,8 @@ logger = logging.getLogger(__name__)
 # In smaller files, importing Numba takes longer than it saves.
 LARGE_BYTES = 1 << 23
 
-# Lines that are read at a time.
-READ_BYTES = 1 << 24
+# Lines that are read at a time: what is made of them stays in the cache.
+READ_BYTES = 1 << 20
 
 
 class _UnusualError(ValueError):

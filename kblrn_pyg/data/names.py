@@ -200,9 +200,11 @@ class _Places:
         return [self._last[name]] if name in self._last else []
 
     def _scan(self, name: str) -> list[int]:
+        if not isinstance(self._names, list):
+            return [i for i, one in enumerate(self._names) if one == name]
         found: list[int] = []
         with suppress(ValueError):
-            while True:
+            while True:  # in less time than a loop over all takes
                 found.append(self._names.index(name, found[-1] + 1 if found else 0))
         return found
 

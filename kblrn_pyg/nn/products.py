@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-# How many candidates are multiplied at once.
-_WIDTH = 2048
+# How many candidates are multiplied at once: at least, and by all queries.
+_WIDTH, _PRODUCTS = 2048, 1 << 19
 
 
 def dot_products(query: Tensor, rows: Tensor) -> Tensor:
@@ -41,7 +41,8 @@ class ProductWithAll(torch.autograd.Function):
         """
         ctx.save_for_backward(query, rows)
         products = query.new_empty(len(query), len(rows))
-        for part, some in zip(products.split(_WIDTH, dim=1), rows.split(_WIDTH)):
+        width = max(_WIDTH, _PRODUCTS // max(len(query), 1))
+        for part, some in zip(products.split(width, dim=1), rows.split(width)):
             torch.mm(query, some.t(), out=part)
         return products
 
