@@ -29,7 +29,7 @@ from kblrn_pyg.training import Progress, Run, fit
 
 CHANNELS, BATCH, NEGATIVES = 100, 1024, 1024
 SAMPLED = {"num_negatives": NEGATIVES, "negatives": "shared", "sparse": True}
-BY_ROWS = {"optimizer": "adagrad", "lr": 0.1}
+BY_ROWS = {"optimizer": "adagrad", "lr": 0.05}
 ROUNDS = 3  # epochs that are timed, behind one that compiles and prepares
 PRODUCTS_A_ROUND = 5
 # The exact loss: up to this number of entities, and by batches of that many scores.

@@ -7,7 +7,7 @@ from typing import Any
 LARGE = 50_000
 
 _MODEL = {"num_negatives": 1024, "negatives": "shared"}
-_TRAINING = {"optimizer": "adagrad", "lr": 0.1, "batch_size": 1024}
+_TRAINING = {"optimizer": "adagrad", "lr": 0.05, "batch_size": 1024}
 
 
 def choose_model(

@@ -51,7 +51,7 @@ def test_the_command_says_what_it_chose(small_is_large, capsys, tmp_path):
     main([*words, "--epochs", "1", "--out", str(out)])
     error = capsys.readouterr().err
     assert "chosen for 2,232 entities: num_negatives=1024, negatives=shared" in error
-    assert "optimizer=adagrad, lr=0.1, batch_size=1024" in error
+    assert "optimizer=adagrad, lr=0.05, batch_size=1024" in error
     settings = json.loads((out / "settings.json").read_text())
     assert settings["model"]["sparse"]
     assert settings["training"]["batch_size"] == 1024

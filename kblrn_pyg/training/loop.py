@@ -334,9 +334,11 @@ class _Training:
     def _step(self, *batch: Any) -> float:
         own = getattr(self.model, "uses_own_threads", False)
         with one_torch_thread() if own else nullcontext():
-            return self._learn_from(*batch)
+            value = self._find_gradients(*batch)
+        self.optimizer.step()
+        return value
 
-    def _learn_from(self, *batch: Any) -> float:
+    def _find_gradients(self, *batch: Any) -> float:
         self.optimizer.zero_grad()
         loss = self.model.loss(*batch)
         value = loss.item()
@@ -349,7 +351,6 @@ class _Training:
         loss.backward()
         if self.shard is not None:
             self._add_up_gradients()
-        self.optimizer.step()
         return value
 
     def _add_up_gradients(self) -> None:

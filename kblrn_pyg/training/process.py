@@ -17,7 +17,7 @@ import torch.distributed as dist
 from kblrn_pyg.kernels.threads import limit_threads
 
 # The names of glibc's malloc.h for what mallopt sets.
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4
 
 
 class Interrupted(KeyboardInterrupt):
@@ -42,6 +42,7 @@ def keep_freed_memory() -> None:
     library = ctypes.CDLL(None) if os.name == "posix" else None
     if mallopt := getattr(library, "mallopt", None):
         mallopt(_MMAP_THRESHOLD, 32 * 2**20)
+        mallopt(_MMAP_MAX, 0)  # larger ones would be returned, whatever the threshold
         mallopt(_TRIM_THRESHOLD, 512 * 2**20)
 
 
