@@ -219,10 +219,16 @@ def test_threads_change_nothing_and_leave_nothing(monkeypatch):
 def test_chunks_respect_a_byte_budget(monkeypatch):
     test = [(h, 0, h) for h in range(20)]
     kb, model = as_kb(test, 20, 1), constant_model(20, 1)
-    monkeypatch.setattr(EVALUATE, "_BYTES", 3 * 20 * 16 + 5)
+    monkeypatch.setattr(EVALUATE, "_BYTES", 12 * 20 * 16 + 5)
     evaluate(model, kb)
-    assert max(len(call) for call in model.calls) == 3
+    assert max(len(call) for call in model.calls) == 12
+    # A few queries may take more memory, but not any amount of it.
+    monkeypatch.setattr(EVALUATE, "_BYTES", 3 * 20 * 16 + 5)
+    model.calls.clear()
+    evaluate(model, kb)
+    assert max(len(call) for call in model.calls) == 8
     monkeypatch.setattr(EVALUATE, "_BYTES", 10)
+    monkeypatch.setattr(EVALUATE, "_MOST_BYTES", 10)
     model.calls.clear()
     evaluate(model, kb)
     assert [len(call) for call in model.calls] == [1] * 40

@@ -31,6 +31,8 @@ from kblrn_pyg.shard import add_up, num_processes, process_rank
 # model of three experts may hold four such matrices: one for each, and their sum.
 _BYTES, _BYTES_ELSEWHERE = 32 * 2**20, 256 * 2**20
 _BYTES_PER_SCORE = 4 * 4
+# Fewer queries than this read the embeddings for little: these may take more memory.
+_FEW, _MOST_BYTES = 8, 640 * 2**20
 
 
 def evaluate(
@@ -57,7 +59,7 @@ def evaluate(
             when the test split is ranked.
             (default: :obj:`()`)
         batch_size (int, optional): The number of queries that one thread scores
-            at once. (default: :obj:`None`, what fits into 32 MB, or into 256 MB
+            at once. (default: :obj:`None`, what fits into 32 MB, at least 8, or into 256 MB
             on a device other than a CPU)
         relations (iterable, optional): The relations to rank, by id or name.
             (default: :obj:`None`, all)
@@ -227,7 +229,9 @@ def _side_by_side(
 def _batch_size(batch_size: int | None, model: ScoringModel) -> int:
     if batch_size is None:
         num_bytes = _BYTES if device_of(model).type == "cpu" else _BYTES_ELSEWHERE
-        return max(1, num_bytes // (_BYTES_PER_SCORE * max(model.num_nodes, 1)))
+        of_query = _BYTES_PER_SCORE * max(model.num_nodes, 1)
+        few = min(_FEW, _MOST_BYTES // of_query)
+        return max(1, few, num_bytes // of_query)
     if batch_size < 1:
         raise ValueError(f"'batch_size' must be positive (got {batch_size})")
     return batch_size
