@@ -59,8 +59,8 @@ def evaluate(
             when the test split is ranked.
             (default: :obj:`()`)
         batch_size (int, optional): The number of queries that one thread scores
-            at once. (default: :obj:`None`, what fits into 32 MB, at least 8, or into 256 MB
-            on a device other than a CPU)
+            at once. (default: :obj:`None`, what fits into 32 MB, but 8 if 640 MB
+            are enough, or into 256 MB on a device other than a CPU)
         relations (iterable, optional): The relations to rank, by id or name.
             (default: :obj:`None`, all)
         progress (bool, optional): If set to :obj:`True`, shows a progress bar.
