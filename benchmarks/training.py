@@ -19,6 +19,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import torch
@@ -29,6 +30,7 @@ from torch_geometric.nn.kge import DistMult
 from kblrn_pyg import KBLRN
 from kblrn_pyg.data import flat_triples
 from kblrn_pyg.datasets import load_dataset
+from kblrn_pyg.nn.one_thread import one_torch_thread
 from kblrn_pyg.training.process import keep_freed_memory
 
 CHANNELS, BATCH, NEGATIVES = 100, 512, 500
@@ -73,6 +75,11 @@ def forever(loader: object) -> Iterator[tuple]:
         yield from loader
 
 
+def as_in_fit(model: KBLRN) -> AbstractContextManager[None]:
+    """Keeps torch to one thread where :meth:`fit` does."""
+    return one_torch_thread() if model.uses_own_threads else nullcontext()
+
+
 def kblrn(
     data: object,
     experts: str,
@@ -91,7 +98,8 @@ def kblrn(
 
     def step() -> None:
         optimizer.zero_grad()
-        model.loss(*next(batches)).backward()
+        with as_in_fit(model):
+            model.loss(*next(batches)).backward()
         optimizer.step()
 
     kind = "exact" if num_negatives is None else "sampled"
