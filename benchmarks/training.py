@@ -30,7 +30,6 @@ from torch_geometric.nn.kge import DistMult
 from kblrn_pyg import KBLRN
 from kblrn_pyg.data import flat_triples
 from kblrn_pyg.datasets import load_dataset
-from kblrn_pyg.nn.one_thread import one_torch_thread
 from kblrn_pyg.training.process import keep_freed_memory
 
 CHANNELS, BATCH, NEGATIVES = 100, 512, 500
@@ -76,8 +75,12 @@ def forever(loader: object) -> Iterator[tuple]:
 
 
 def as_in_fit(model: KBLRN) -> AbstractContextManager[None]:
-    """Keeps torch to one thread where :meth:`fit` does."""
-    return one_torch_thread() if model.uses_own_threads else nullcontext()
+    """Keeps torch to one thread where :meth:`fit` does; older versions never do."""
+    if not getattr(model, "uses_own_threads", False):
+        return nullcontext()
+    from kblrn_pyg.nn.one_thread import one_torch_thread
+
+    return one_torch_thread()
 
 
 def kblrn(
