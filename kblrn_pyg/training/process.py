@@ -34,10 +34,12 @@ def join_processes() -> None:
 
 
 def keep_freed_memory() -> None:
-    """Keeps up to half a gigabyte of freed memory for the next training step.
+    """Keeps freed memory for the next training step.
 
     By default, glibc returns large arrays to the system at once, and the next step
-    has to fault them in page by page, which takes about a tenth of the time.
+    has to fault them in page by page, which takes a tenth of the time or more. From
+    here on, only what is free at the end of the heap is returned, and only if it is
+    more than half a gigabyte. This holds for the whole process.
     """
     library = ctypes.CDLL(None) if os.name == "posix" else None
     if mallopt := getattr(library, "mallopt", None):
