@@ -34,6 +34,7 @@ from kblrn_pyg.training.process import keep_freed_memory
 
 CHANNELS, BATCH, NEGATIVES = 100, 512, 500
 PYKEEN_BATCHES = 3
+TURN, PAUSE = 4, 0.1  # batches of one checkout before the other's, and seconds
 
 
 class Contestant:
@@ -83,6 +84,15 @@ def as_in_fit(model: KBLRN) -> AbstractContextManager[None]:
     return one_torch_thread()
 
 
+def adam_of(model: KBLRN) -> torch.optim.Optimizer:
+    """Returns the Adam of :meth:`fit`; older versions have torch's."""
+    try:
+        from kblrn_pyg.training.optimizers import ThreadedAdam
+    except ImportError:
+        return torch.optim.Adam(model.parameters(), lr=0.001, fused=True)
+    return ThreadedAdam(model.parameters(), lr=0.001)
+
+
 def kblrn(
     data: object,
     experts: str,
@@ -93,7 +103,7 @@ def kblrn(
     model = KBLRN.from_data(
         data, experts, CHANNELS, num_negatives=num_negatives, negatives=negatives
     )
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.001, fused=True)
+    optimizer = adam_of(model)
     loader = model.loader(
         *flat_triples(data), by_query=model.is_exact, batch_size=BATCH, shuffle=True
     )
@@ -103,7 +113,7 @@ def kblrn(
         optimizer.zero_grad()
         with as_in_fit(model):
             model.loss(*next(batches)).backward()
-        optimizer.step()
+            optimizer.step()
 
     kind = "exact" if num_negatives is None else "sampled"
     kind = "shared" if negatives == "shared" else kind
@@ -116,29 +126,36 @@ def our_contestants(data: object, instances: list[str]) -> list[Contestant]:
     return [kblrn(data, experts, *loss) for loss in losses for experts in instances]
 
 
+def take_turn(run: Callable[[], float]) -> list[float]:
+    """Runs some batches behind a pause, and one that is not counted.
+
+    Threads of torch go on spinning for a while, and would take a core from the
+    other process.
+    """
+    time.sleep(PAUSE)
+    return [run() for _ in range(TURN + 1)][1:]
+
+
 def compare_trees(options: argparse.Namespace, data: object) -> None:
     """Times this library and that of another checkout in turns."""
     words = ["--root", options.root] if options.root else []
     words += ["--instances", *options.instances]
     other = OtherTree(__file__, options.against, *words)
     ours = our_contestants(data, options.instances)
-    theirs: dict[str, list[float]] = {one.name: [] for one in ours}
-    for number in range(2 + options.batches):
+    timed: dict[str, tuple[list[float], list[float]]]
+    timed = {one.name: ([], []) for one in ours}
+    for number in range(1 + -(-options.batches // TURN)):
         for one in ours:
-            one.run()
-            their = other.seconds(one.name)
-            if number < 2:  # compilation and first touches
-                one.seconds.clear()
-            else:
-                theirs[one.name].append(their)
+            here = take_turn(one.run)
+            there = take_turn(lambda name=one.name: other.seconds(name))
+            if number > 0:  # behind compilation and first touches
+                for seconds, more in zip(timed[one.name], (here, there)):
+                    seconds += more
     print(f"{'':28}{'a batch':>10}{'there':>10}   here / there")
-    for one in ours:
+    for name, both in timed.items():
         # The quicker batches: what is slow was disturbed by something else.
-        here, there = (
-            1000 * statistics.quantiles(seconds, n=4)[0]
-            for seconds in (one.seconds, theirs[one.name])
-        )
-        print(f"{one.name:28}{here:7.1f} ms{there:7.1f} ms{here / there:9.2f}")
+        here, there = (1000 * statistics.quantiles(one, n=4)[0] for one in both)
+        print(f"{name:28}{here:7.1f} ms{there:7.1f} ms{here / there:9.2f}")
 
 
 def pyg(data: object) -> Contestant:

@@ -55,7 +55,14 @@ def test_recalling_equals_walking(seed, max_bytes, monkeypatch):
         walked = scores_and_gradient(fresh, side, *asked)
         features.remember()
         recalled = scores_and_gradient(features, side, *asked)
-        for one, other in zip(walked, recalled):
+        pairs = (
+            *asked,
+            np.random.default_rng(seed).integers(num_entities, size=len(asked[0])),
+        )
+        for leave_own in (False, True):
+            walked += fresh.pairs(*pairs, leave_own)
+            recalled += features.pairs(*pairs, leave_own)
+        for one, other in zip(walked, recalled, strict=True):
             np.testing.assert_array_equal(one, other)
         ends = {(r, t if side == "head" else h) for h, r, t in triples}
         kept = np.unique(features.walk_arguments(side, *asked)[2])

@@ -1,5 +1,7 @@
 """Row-sparse training equals dense training, and touches no other rows."""
 
+from functools import partial
+
 import pytest
 import torch
 from test_experts import data  # noqa: F401, a fixture
@@ -7,8 +9,8 @@ from test_experts import data  # noqa: F401, a fixture
 from kblrn_pyg import KBLRN
 from kblrn_pyg.data import flat_triples
 from kblrn_pyg.nn import SCORERS
-from kblrn_pyg.training import Run, fit
-from kblrn_pyg.training.optimizers import RowAdagrad
+from kblrn_pyg.training import Run, fit, optimizers
+from kblrn_pyg.training.optimizers import RowAdagrad, ThreadedAdam
 
 
 @pytest.mark.parametrize("negatives", ["triple", "shared"])
@@ -105,3 +107,47 @@ def test_sparse_models_are_saved_and_resumed(data, tmp_path):  # noqa: F811
         weights.append(KBLRN.load(tmp_path / name / "model.pt").state_dict())
     for key, value in weights[0].items():
         assert torch.equal(value, weights[1][key]), key
+
+
+fused_adam = partial(torch.optim.Adam, fused=True)
+
+
+def test_threaded_adam_equals_torch():
+    torch.manual_seed(0)
+    shapes = (3000, 50), (50, 3000), (7,), (0,)
+    start = [torch.randn(shape) for shape in shapes]
+    start[1] = start[1].t()  # which cannot be cut in pieces
+    found = []
+    for make, num_threads in ((ThreadedAdam, 1), (ThreadedAdam, 2), (fused_adam, 2)):
+        torch.manual_seed(1)
+        parameters = [torch.nn.Parameter(one.clone()) for one in start]
+        optimizer = make([{"params": parameters, "lr": 0.01}])
+        for _ in range(4):
+            for parameter in parameters:
+                parameter.grad = torch.randn_like(parameter)
+            before = torch.get_num_threads()
+            torch.set_num_threads(num_threads)
+            optimizer.step()
+            torch.set_num_threads(before)
+        found.append((parameters, optimizer.state_dict()["state"]))
+    for parameters, state in found[:2]:
+        for one, other in zip(parameters, found[2][0]):
+            torch.testing.assert_close(one, other, rtol=0, atol=1e-7)
+        for place, numbers in found[2][1].items():
+            assert state[place].keys() == numbers.keys()
+            assert state[place]["step"] == numbers["step"] == 4
+
+
+def test_threaded_adam_shares_its_work(monkeypatch):
+    monkeypatch.setattr(optimizers, "default_threads", lambda: 2)
+    sizes = []
+    monkeypatch.setattr(
+        optimizers, "_adam", lambda given, *_: sizes.append(len(given[0])) or _[0]
+    )
+    table = torch.nn.Parameter(torch.randn(3000, 50))
+    table.grad = torch.ones_like(table)
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    ThreadedAdam([table]).step()
+    torch.set_num_threads(before)
+    assert sizes == [75_000, 75_000]

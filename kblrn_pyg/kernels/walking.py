@@ -87,6 +87,18 @@ def first_steps(adjacency, bodies, rule, source):
 
 
 @njit(cache=True, nogil=True)
+def last_steps(adjacency, bodies, rule, target):
+    """Returns the code group of the steps back from the end to the middle of a body.
+
+    It is -1 if there are none, or no middle.
+    """
+    code = bodies.second[rule]
+    if code < 0 or bodies.parallel[rule]:
+        return -1
+    return find_group(adjacency.code_ptr, adjacency.group_entity, code ^ 1, target)
+
+
+@njit(cache=True, nogil=True)
 def reach(paths, rule, source, group, serial, limit, stamp, out):
     """Writes the distinct entities that the body of a rule reaches to ``out``.
 
@@ -242,16 +254,17 @@ def _is_own(source, code, target, own):
 
 
 @njit(cache=True, nogil=True)
-def middles(paths, rule, head, group, tail, own, out):
+def middles(paths, rule, head, tail, groups, own, out):
     """Writes the middles of a two-hop body, no more than ``out`` has room for.
 
-    ``group`` is that of its first steps; ``own`` is a fact that does not count,
-    relation -1 means none. The shorter list of neighbours is gone through and the
-    longer one searched, so that a hub at either end costs little.
+    ``groups`` are those of its first steps, and of its last ones backwards; ``own``
+    is a fact that does not count, relation -1 means none. The shorter list of
+    neighbours is gone through and the longer one searched, so that a hub at either
+    end costs little.
     """
     adjacency, bodies = paths
     first, second = bodies.first[rule], bodies.second[rule]
-    back = find_group(adjacency.code_ptr, adjacency.group_entity, second ^ 1, tail)
+    group, back = groups
     if back < 0:
         return 0
     neighbour, start = adjacency.neighbour, adjacency.group_start
@@ -308,41 +321,93 @@ def holds(paths, rule, head, tail, own, out):
 @njit(cache=True, nogil=True)
 def holds_from(paths, rule, head, group, tail, own, out):
     """Does what :meth:`holds` does, given the group of the first steps."""
+    groups = group, last_steps(paths.adjacency, paths.bodies, rule, tail)
+    return holds_between(paths, rule, head, tail, groups, own, out)
+
+
+@njit(cache=True, nogil=True)
+def holds_between(paths, rule, head, tail, groups, own, out):
+    """Does what :meth:`holds` does, given the groups of the steps from both ends.
+
+    Those from the tail, backwards, are not asked for unless there is a middle.
+    """
     adjacency, bodies = paths
     if head == tail and not bodies.choices.equal_ends:
         return False
     first, second = bodies.first[rule], bodies.second[rule]
     if second >= 0 and not bodies.parallel[rule]:
-        return middles(paths, rule, head, group, tail, own, out) > 0
-    if not _leads_to(adjacency, head, first, group, tail, own):
+        return middles(paths, rule, head, tail, groups, own, out) > 0
+    if not _leads_to(adjacency, head, first, groups[0], tail, own):
         return False
     return second < 0 or _is_step(adjacency, head, second, tail, own)
 
 
 @njit(cache=True, nogil=True)
-def pair_rules(paths, facts, leave_own, only_own):
+def pair_rules(kept, facts, leave_own, only_own):
     """Finds the rules that hold for each fact.
 
-    If ``leave_own``, a fact does not count for itself. If ``only_own``, the rules
-    are those that hold by the fact itself alone. Returns where the rules of each
-    fact begin, and the rules.
+    ``kept`` is what ``PathFeatures.walk_arguments`` returns. If ``leave_own``, a fact
+    does not count for itself. If ``only_own``, the rules are those that hold by the
+    fact itself alone. What was kept knows of neither. Returns where the rules of
+    each fact begin, and the rules.
     """
-    bodies = paths.bodies
+    paths, walks, place = kept
+    adjacency, bodies = paths
     heads, relations, tails = facts
     ptr = np.zeros(len(heads) + 1, np.int64)
     found = []
     out = np.empty(1, np.int64)
+    # The group of each code of a head and of a tail, and whose it is: rules share
+    # steps, and looking up their groups takes most of the time.
+    size = len(adjacency.code_ptr) - 1
+    from_head, head_of = np.empty(size, np.int64), np.full(size, -1)
+    from_tail, tail_of = np.empty(size, np.int64), np.full(size, -1)
     for i in range(len(heads)):
         h, r, t = own = heads[i], relations[i], tails[i]
+        if place[i] >= 0:
+            for run in range(walks.run_ptr[place[i]], walks.run_ptr[place[i] + 1]):
+                if _is_in(walks, walks.walk[run], t):
+                    found.append(walks.rule[run])
+            ptr[i + 1] = len(found)
+            continue
         left_out = own if leave_own else (h, -1, t)
         for rule in range(bodies.ptr[r], bodies.ptr[r + 1]):
             first, second = bodies.first[rule], bodies.second[rule]
             if only_own and first >> 1 != r and second >> 1 != r:
                 continue
-            if not holds(paths, rule, h, t, left_out, out):
+            group, back = _look_up(adjacency, first, h, from_head, head_of), -1
+            if group < 0:
                 continue
-            if only_own and holds(paths, rule, h, t, own, out):
+            if second >= 0 and not bodies.parallel[rule]:
+                back = _look_up(adjacency, second ^ 1, t, from_tail, tail_of)
+                if back < 0:
+                    continue
+            groups = group, back
+            if not holds_between(paths, rule, h, t, groups, left_out, out):
+                continue
+            if only_own and holds_between(paths, rule, h, t, groups, own, out):
                 continue
             found.append(rule)
         ptr[i + 1] = len(found)
     return ptr, np.array(found, np.int64)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _look_up(adjacency, code, entity, groups, entity_of):
+    """Finds a group, unless it was the last one that was asked for of its code."""
+    if entity_of[code] != entity:
+        entity_of[code] = entity
+        groups[code] = find_group(
+            adjacency.code_ptr, adjacency.group_entity, code, entity
+        )
+    return groups[code]
+
+
+@njit(cache=True, nogil=True)
+def _is_in(walks, walk, entity):
+    """Tells whether a walk reaches an entity; to the end, by many of it at once."""
+    is_in = False
+    entity = walks.reached.dtype.type(entity)
+    for i in range(walks.ptr[walk], walks.ptr[walk + 1]):
+        is_in |= walks.reached[i] == entity
+    return is_in

@@ -250,7 +250,7 @@ class LatentExpert(Expert):
             yield
             return
         self._encoded = [scorer.encode() for scorer in self._scorers()]
-        if self.sparse and entities and self.shard is None:
+        if entities and self.shard is None:
             self._fetched = list(self._fetch(entities))
         try:
             yield

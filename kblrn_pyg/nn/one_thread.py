@@ -1,9 +1,14 @@
-"""Keeping torch to one thread."""
+"""Torch by the threads of the library instead of by its own."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 import torch
+
+from kblrn_pyg.kernels.threads import no_scratch, run_all
+
+Result = TypeVar("Result")
 
 
 @contextmanager
@@ -22,3 +27,22 @@ def one_torch_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def run_torch(work: Callable[[int], Result], number: int) -> list[Result]:
+    r"""Calls a function for each number below another one, in order of the numbers.
+
+    The calls are shared among the threads of the library, each of which keeps torch
+    to itself.
+
+    Args:
+        work (callable): Takes the number.
+        number (int): How many calls.
+    """
+
+    def alone(i: int, _: None) -> tuple[int, Result]:
+        with one_torch_thread():
+            return i, work(i)
+
+    found = run_all(alone, range(number), no_scratch)
+    return [result for _, result in sorted(found, key=lambda item: item[0])]

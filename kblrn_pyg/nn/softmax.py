@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from kblrn_pyg.kernels.threads import cut, default_threads, no_scratch, run_all
-from kblrn_pyg.nn.one_thread import one_torch_thread
+from kblrn_pyg.kernels.threads import cut, default_threads
+from kblrn_pyg.nn.one_thread import run_torch
 
 # How many scores are made at once: they stay in the cache of a core.
 _AT_ONCE = 1 << 20
@@ -61,11 +61,7 @@ class ProductSoftmax(torch.autograd.Function):
             kept = given.like.new_empty(given.shape)
         shares = _shares(*given.shape)
 
-        def work(i: int, _: None) -> tuple[int, _Sums]:
-            return i, _sum_share(given, shares[i], kept)
-
-        found = dict(_in_threads(work, len(shares)))
-        sums = [found[i] for i in range(len(shares))]
+        sums = run_torch(lambda i: _sum_share(given, shares[i], kept), len(shares))
         log_partition = torch.logsumexp(
             torch.stack([one.tops[-1] + one.total.log() for one in sums]), dim=0
         )
@@ -87,7 +83,7 @@ class ProductSoftmax(torch.autograd.Function):
         by_rows: Any = None if rows is None else torch.empty_like(rows)
         by_base: Any = None if base is None else torch.empty_like(kept)
 
-        def work(i: int, _: None) -> None:
+        def work(i: int) -> None:
             for part, factor in zip(shares[i], ctx.factors[i]):
                 scale = (grad * factor)[:, None]
                 if by_rows is not None:
@@ -95,8 +91,7 @@ class ProductSoftmax(torch.autograd.Function):
                 if by_base is not None:
                     torch.mul(kept[:, part], scale, out=by_base[:, part])
 
-        for _ in _in_threads(work, len(shares)):
-            pass
+        run_torch(work, len(shares))
         row, column = ctx.picks
         if row.numel() and query is not None:
             by_query.index_add_(0, row, by_picked[:, None] * rows[column])
@@ -210,11 +205,3 @@ def _shares(num_queries: int, num_candidates: int) -> list[list[slice]]:
     return [
         parts[share] for share in cut(len(parts), min(default_threads(), len(parts)))
     ]
-
-
-def _in_threads(work: Any, number: int) -> Any:
-    def alone(i: int, _: None) -> Any:
-        with one_torch_thread():
-            return work(i, None)
-
-    return run_all(alone, range(number), no_scratch)

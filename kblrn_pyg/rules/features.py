@@ -33,6 +33,7 @@ from kblrn_pyg.kernels.walking import (
     Scratch,
     first_steps,
     holds,
+    last_steps,
     middles,
     new_scratch,
     pair_rules,
@@ -156,7 +157,10 @@ class PathFeatures:
         h, r, t = (np.ascontiguousarray(ids, np.int64) for ids in (head, rel, tail))
         self._check_ids(r, heads=h, tails=t)
 
-        return self._pair_rules((h, r, t), leave_own, only_own=False)
+        place = np.full(len(r), -1)
+        if not leave_own:
+            place = self._memory.find("tail", h, r)
+        return self._pair_rules((h, r, t), place, leave_own, only_own=False)
 
     def tails(self, head: ArrayLike, rel: ArrayLike) -> QueryFeatures:
         r"""Answers the queries :obj:`(head, rel, ?)` by paths.
@@ -336,7 +340,8 @@ class PathFeatures:
         # A path of one or two steps returns to its own fact only by a self-loop.
         loops = np.flatnonzero(self._has_loop[head] | self._has_loop[tail])
         facts = head[loops], rel[loops], tail[loops]
-        found = self._pair_rules(facts, leave_own=False, only_own=True)
+        place = np.full(len(loops), -1)
+        found = self._pair_rules(facts, place, leave_own=False, only_own=True)
         counts = np.zeros(len(head) + 1, np.int64)
         counts[loops + 1] = np.diff(found.ptr)
         return PairFeatures(np.cumsum(counts), found.rule)
@@ -358,8 +363,9 @@ class PathFeatures:
             return np.empty(0, np.int64)
         limit = self.num_entities if limit is None else min(limit, self.num_entities)
         out = np.empty(limit, np.int64)
-        group = first_steps(self.adjacency, paths.bodies, rule, int(head))
-        count = middles(paths, rule, int(head), group, int(tail), NO_FACT, out)
+        head, tail = int(head), int(tail)
+        groups = first_steps(*paths, rule, head), last_steps(*paths, rule, tail)
+        count = middles(paths, rule, head, tail, groups, NO_FACT, out)
         return out[:count]
 
     def holds(self, rule: int, head: int, tail: int) -> bool:
@@ -383,13 +389,14 @@ class PathFeatures:
         )
 
     def _pair_rules(
-        self, facts: tuple[Ids, Ids, Ids], leave_own: bool, only_own: bool
+        self, facts: tuple[Ids, Ids, Ids], place: Ids, leave_own: bool, only_own: bool
     ) -> PairFeatures:
-        paths = self._paths["tail"]
+        paths, walks = self._paths["tail"], self._memory.walks
 
         def find(part: slice, _: None) -> PairFeatures:
             some = tuple(column[part] for column in facts)
-            return PairFeatures(*pair_rules(paths, some, leave_own, only_own))
+            kept = paths, walks, place[part]
+            return PairFeatures(*pair_rules(kept, some, leave_own, only_own))
 
         return _join(run_slices(find, len(facts[0]), no_scratch, self.num_threads))
 

@@ -335,7 +335,7 @@ class _Training:
         own = getattr(self.model, "uses_own_threads", False)
         with one_torch_thread() if own else nullcontext():
             value = self._find_gradients(*batch)
-        self.optimizer.step()
+            self.optimizer.step()
         return value
 
     def _find_gradients(self, *batch: Any) -> float:

@@ -7,13 +7,15 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.optim import Optimizer
+from torch.optim.adam import adam
 
 from kblrn_pyg.backend import uses_kernels
 from kblrn_pyg.kernels.rows import adagrad_rows
 from kblrn_pyg.kernels.threads import cut, default_threads, no_scratch, run_all
+from kblrn_pyg.nn.one_thread import run_torch
 
-# The least number of rows to hand to a thread.
-_MIN_ROWS = 1024
+# The least number of rows, and of single numbers, to hand to a thread.
+_MIN_ROWS, _MIN_NUMBERS = 1024, 1 << 16
 
 
 class RowAdagrad(Optimizer):
@@ -78,7 +80,9 @@ def _update_by_kernel(
     rows, order = (ids.numpy() for ids in torch.sort(grad[0]))
     arrays = parameter.numpy(), sums.numpy(), rows, order, grad[1].contiguous().numpy()
     # No row is shared by two threads.
-    bounds = [np.searchsorted(rows, rows[part.start]) for part in _parts(len(rows))]
+    bounds = [
+        np.searchsorted(rows, rows[part.start]) for part in _parts(len(rows), _MIN_ROWS)
+    ]
     parts = list(zip(bounds, [*bounds[1:], len(rows)]))
 
     def work(part: tuple[int, int], _: None) -> None:
@@ -88,8 +92,9 @@ def _update_by_kernel(
         pass
 
 
-def _parts(size: int) -> list[slice]:
-    number = max(1, min(default_threads(), size // _MIN_ROWS))
+def _parts(size: int, least: int) -> list[slice]:
+    """Cuts rows for threads, of which each gets a least number."""
+    number = max(1, min(default_threads(), size // least))
     return cut(size, number) if size else []
 
 
@@ -101,6 +106,78 @@ def _update_all(parameter: Tensor, state: Any, lr: float, eps: float) -> None:
     parameter.addcdiv_(parameter.grad, state["sum"].sqrt().add_(eps), value=-lr)
 
 
+class ThreadedAdam(torch.optim.Adam):
+    r"""Adam whose large parameters are updated by the threads of the library.
+
+    Those of torch go on spinning when they are done, and keep these from their work
+    of the next batch. The results are those of :class:`torch.optim.Adam`.
+
+    Args:
+        params (iterable): The parameters, or groups of them.
+        lr (float, optional): The learning rate. (default: :obj:`0.001`)
+    """
+
+    def __init__(self, params: Any, lr: float = 1e-3) -> None:
+        # Fused, because it is seven times faster on a CPU.
+        super().__init__(params, lr=lr, fused=True)
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
+        """Performs a single optimisation step."""
+        if torch.get_num_threads() > 1:  # it is to use its own threads
+            return super().step(closure)
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            several: tuple[list[Tensor], ...] = ([], [], [], [], [])
+            parameters, grads, averages, squares, counts = several
+            self._init_group(group, parameters, grads, averages, squares, [], counts)
+            for tensors in zip(*several):
+                self._update(group, list(tensors[:4]), tensors[4])
+        return loss
+
+    def _update(
+        self, group: dict[str, Any], tensors: list[Tensor], num_steps: Tensor
+    ) -> None:
+        parts = [slice(None)]
+        if uses_kernels(tensors[0]) and all(one.is_contiguous() for one in tensors):
+            tensors = [one.view(-1) for one in tensors]
+            parts = _parts(len(tensors[0]), _MIN_NUMBERS) or parts
+        rates = group["lr"], *group["betas"], group["eps"]
+
+        def work(i: int) -> Tensor:
+            return _adam([one[parts[i]] for one in tensors], num_steps.clone(), rates)
+
+        num_steps.copy_(run_torch(work, len(parts))[0])
+
+
+def _adam(
+    tensors: list[Tensor], num_steps: Tensor, rates: tuple[float, float, float, float]
+) -> Tensor:
+    """Updates a part of a parameter, and returns the number of steps by now."""
+    lr, beta1, beta2, eps = rates
+    parameter, grad, average, square = tensors
+    adam(
+        [parameter],
+        [grad],
+        [average],
+        [square],
+        [],
+        [num_steps],
+        fused=True,
+        amsgrad=False,
+        maximize=False,
+        weight_decay=0.0,
+        lr=lr,
+        beta1=beta1,
+        beta2=beta2,
+        eps=eps,
+    )
+    return num_steps
+
+
 def make_optimizer(name: str, groups: list[dict[str, Any]]) -> Optimizer:
     r"""Makes an optimiser.
 
@@ -110,5 +187,4 @@ def make_optimizer(name: str, groups: list[dict[str, Any]]) -> Optimizer:
     """
     if name == "adagrad":
         return RowAdagrad(groups)
-    # Fused, because it is seven times faster on a CPU.
-    return torch.optim.Adam(groups, fused=True)
+    return ThreadedAdam(groups)
