@@ -5,7 +5,7 @@ processes tell each other is of the size of a batch: the rows of queries, the
 partition functions over candidates, the scores of answers, and gradients of queries.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+from torch.nn import Parameter
 
 
 def num_processes() -> int:
@@ -57,6 +58,22 @@ def add_up(values: Tensor) -> Tensor:
     total = values.detach().clone().contiguous()
     dist.all_reduce(total)
     return total
+
+
+def add_up_gradients(parameters: Sequence[Parameter]) -> None:
+    r"""Adds up the gradients of what every process has, by one message.
+
+    Args:
+        parameters (sequence): The parameters.
+    """
+    if not parameters:
+        return
+    grads = [
+        torch.zeros_like(one) if one.grad is None else one.grad for one in parameters
+    ]
+    total = add_up(torch.cat([grad.flatten() for grad in grads]))
+    for one, part in zip(parameters, total.split([one.numel() for one in parameters])):
+        one.grad = part.view_as(one).to(one.dtype)
 
 
 @dataclass(frozen=True)
@@ -113,9 +130,17 @@ class Shard:
         """Returns the sum over processes, of which each goes on with all of it."""
         return _Sum.apply(values)
 
-    def log_sum(self, values: Tensor) -> Tensor:
-        """Returns the logarithm of the sum of exponentials over processes."""
-        return _LogSum.apply(values)
+    def log_sum(self, values: Tensor, summed: Tensor) -> tuple[Tensor, Tensor]:
+        r"""Returns the logarithm of the sum of exponentials over processes, and the
+        sum of other numbers, which all processes go on with.
+
+        Both are told by one message, since waiting for each other takes time.
+
+        Args:
+            values (torch.Tensor): The values whose exponentials are added up.
+            summed (torch.Tensor): The other numbers.
+        """
+        return _LogSum.apply(values, summed)
 
     def answer_scores(
         self, scores: np.ndarray, row: np.ndarray, answer: np.ndarray
@@ -196,18 +221,20 @@ class _Sum(torch.autograd.Function):
 
 
 class _LogSum(torch.autograd.Function):
-    """As :class:`_Sum`, of exponentials."""
+    """As :class:`_Sum`, of exponentials, and of other numbers besides."""
 
     @staticmethod
-    def forward(ctx: Any, values: Tensor) -> Tensor:
-        top = values.detach().clone()
-        dist.all_reduce(top, op=dist.ReduceOp.MAX)
-        top = top.clamp_(min=torch.finfo(top.dtype).min / 2)
-        total = add_up((values - top).exp()).log() + top
-        ctx.save_for_backward((values - total).exp())
-        return total
+    def forward(ctx: Any, values: Tensor, summed: Tensor) -> tuple[Tensor, Tensor]:
+        own = torch.cat([values.detach(), summed.detach().to(values.dtype)])
+        told = [torch.empty_like(own) for _ in range(num_processes())]
+        dist.all_gather(told, own)
+        total = torch.stack([one[: len(values)] for one in told]).logsumexp(dim=0)
+        # Where nobody has a candidate, there is nothing to learn either.
+        ctx.save_for_backward((values - total).exp().nan_to_num(0.0))
+        others = torch.stack([one[len(values) :] for one in told]).sum(dim=0)
+        return total, others.to(summed.dtype)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> Tensor:
-        return grad * ctx.saved_tensors[0]
+    def backward(ctx: Any, grad: Tensor, by_summed: Tensor) -> tuple[Tensor, Tensor]:
+        return grad * ctx.saved_tensors[0], by_summed

@@ -200,11 +200,12 @@ class Expert(Rebuildable):
                 reset()
 
     @contextmanager
-    def encoded(self, entities: Sequence[Tensor] = ()) -> Iterator[None]:
+    def encoded(self, entities: Sequence[Tensor] | None = ()) -> Iterator[None]:
         r"""Keeps, for a while, what is the same for all queries of a step.
 
         Args:
             entities (sequence, optional): The tensors of entities that the step
-                is going to look up. (default: :obj:`()`, they are not known)
+                is going to look up, :obj:`None` if it scores all entities.
+                (default: :obj:`()`, they are not known)
         """
         yield

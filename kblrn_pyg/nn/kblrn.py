@@ -270,7 +270,7 @@ class KBLRN(Module):
             id(table)
             for expert in self._experts()
             if isinstance(expert, LatentExpert)
-            for table in expert.split_entities(shard)
+            for table in expert.split_entities(shard, self._own_entities)
         ]
         return {name for name, one in self.named_parameters() if id(one) in split}
 
@@ -383,12 +383,13 @@ class KBLRN(Module):
         return sum(parts[1:], start=parts[0])
 
     @contextmanager
-    def encoded(self, entities: Sequence[Tensor] = ()) -> Iterator[None]:
+    def encoded(self, entities: Sequence[Tensor] | None = ()) -> Iterator[None]:
         r"""Keeps, for a while, what experts compute once for all queries.
 
         Args:
             entities (sequence, optional): The tensors of entities that are going
-                to be looked up. (default: :obj:`()`, they are not known)
+                to be looked up, :obj:`None` if all entities are scored.
+                (default: :obj:`()`, they are not known)
         """
         with ExitStack() as stack:
             for expert in self._experts():

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import ModuleList, Parameter
 from torch_geometric.nn.kge import KGEModel
@@ -111,9 +112,11 @@ class LatentExpert(Expert):
         self.latent_dropout, self.sparse = latent_dropout, sparse
         self.n3, self.l2 = n3, l2
         self.shard: Shard | None = None
+        self._own_entities: Tensor | None = None  # of the shard
         self._encoded: list[Any] | None = None
         # The queries that were asked last, as long as entities are encoded.
         self._last: tuple[Queries, list[tuple[Any, Any, Tensor]]] | None = None
+        self._scores_all = False  # in this step
         # Each scorer, tensors of entities, and their rows, which are at hand.
         self._fetched: list[tuple[Any, Tensor, Tensor]] = []
 
@@ -195,17 +198,19 @@ class LatentExpert(Expert):
         head, tail = mine
         return head, rel if process_rank() == 0 else rel[:0], tail
 
-    def split_entities(self, shard: Shard) -> list[Parameter]:
+    def split_entities(self, shard: Shard, entities: Tensor) -> list[Parameter]:
         r"""Keeps the rows of some entities only, and returns what was split.
 
         Args:
             shard (Shard): The entities.
+            entities (torch.Tensor): The same as a tensor, by which all rows that
+                were kept are asked for.
         """
         if not all(s.has_vectors and s.is_direct for s in self._scorers()):
             raise ValueError(
                 "'scorer' must compare rows of embeddings to be split among processes"
             )
-        self.shard = shard
+        self.shard, self._own_entities = shard, entities
         tables = self._tables()
         for table in tables:
             table.data = table.data[shard.low : shard.high].clone()
@@ -216,7 +221,7 @@ class LatentExpert(Expert):
         assert self.shard is not None
         for table in self._tables():
             table.data = self.shard.gather(table.data)
-        self.shard = None
+        self.shard = self._own_entities = None
 
     def _tables(self) -> list[Parameter]:
         embeddings = ("node_emb", "node_emb_im")
@@ -244,19 +249,20 @@ class LatentExpert(Expert):
         return b" ".join([super().fingerprint(), str(scorers).encode()])
 
     @contextmanager
-    def encoded(self, entities: Sequence[Tensor] = ()) -> Iterator[None]:
+    def encoded(self, entities: Sequence[Tensor] | None = ()) -> Iterator[None]:
         """Encodes entities once for all queries of a step; see :class:`Expert`."""
         if self._encoded is not None:
             yield
             return
         self._encoded = [scorer.encode() for scorer in self._scorers()]
+        self._scores_all = entities is None
         if entities and self.shard is None:
             self._fetched = list(self._fetch(entities))
         try:
             yield
         finally:
             self._encoded = self._last = None
-            self._fetched = []
+            self._fetched, self._scores_all = [], False
 
     def _fetch(
         self, entities: Sequence[Tensor]
@@ -322,15 +328,22 @@ class LatentExpert(Expert):
 
     def _known(self, scorer: Any, encoded: Any, index: Tensor) -> Tensor:
         """Returns the rows of entities of queries."""
-        if self.shard is None:
+        if self.shard is None and not self._scores_all:
             return self._table(scorer, encoded, index)
-        rows = scorer.table(encoded, self.shard.local(index))
-        return self._drop(self.shard.rows(rows, index), self.entity_dropout)
+        local = index if self.shard is None else self.shard.local(index)
+        if self._scores_all and isinstance(encoded, Parameter):
+            # The gradient of all rows comes, too, and takes these up in place.
+            rows = F.embedding(local, encoded, sparse=True)
+        else:
+            rows = scorer.table(encoded, local)
+        rows = rows if self.shard is None else self.shard.rows(rows, index)
+        return self._drop(rows, self.entity_dropout)
 
     def _table(self, scorer: Any, encoded: Any, index: Tensor | None = None) -> Tensor:
         """Returns the rows of candidates, all of which this process has."""
         if self.shard is not None and index is not None:
-            index = self.shard.local(index)
+            is_all = index is self._own_entities
+            index = None if is_all else self.shard.local(index)
         rows = next(
             (rows for s, i, rows in self._fetched if s is scorer and i is index), None
         )

@@ -17,7 +17,6 @@ from kblrn_pyg.loader import batch_triples
 from kblrn_pyg.nn.features import at_least_single
 from kblrn_pyg.nn.one_thread import one_torch_thread
 from kblrn_pyg.nn.softmax import ProductSoftmax
-from kblrn_pyg.shard import add_up
 
 if TYPE_CHECKING:
     from kblrn_pyg.nn.kblrn import KBLRN
@@ -101,7 +100,7 @@ def loss_of(model: "KBLRN") -> Callable[["KBLRN", Triples, Sequence[str]], Tenso
 
 def exact_loss(model: "KBLRN", triples: Triples, sides: Sequence[str]) -> Tensor:
     """Cross-entropy over all entities; equal queries are scored once."""
-    with model.encoded():
+    with model.encoded(None):
         facts = Facts.of(model, *triples)
         return _mean([_exact(model, facts, side) for side in sides])
 
@@ -117,9 +116,9 @@ def _exact(model: "KBLRN", facts: Facts, side: str) -> Tensor:
     picks = row[mine], model.shard.local(answer[mine])
     entities, own = model.own_entities(), facts.own[mine]
     log_partition, picked = _partition(model, distinct, entities, picks, own)
-    log_partition = model.shard.log_sum(log_partition)
     true = picked.new_zeros(len(answer)).index_add(0, mine, picked)
-    return log_partition[row] - model.shard.sum(true)
+    log_partition, true = model.shard.log_sum(log_partition, true)
+    return log_partition[row] - true
 
 
 def shared_loss(model: "KBLRN", triples: Triples, sides: Sequence[str]) -> Tensor:
@@ -153,9 +152,11 @@ def _shared(model: "KBLRN", facts: Facts, side: str, drawn: Tensor) -> Tensor:
     again = again.new_zeros(len(answer)).index_add(0, row, again)
     is_drawn = torch.zeros_like(answer, dtype=torch.bool).index_fill(0, row, True)
     if shard is not None:
-        negative = shard.log_sum(negative)
-        true = shard.sum(true * shard.is_mine(answer))
-        again, is_drawn = shard.sum(again), add_up(is_drawn.long()) > 0
+        true = true * shard.is_mine(answer)
+        several = torch.cat([true, again, is_drawn.to(true.dtype)])
+        negative, several = shard.log_sum(negative, several)
+        true, again, is_drawn = several.split(len(answer))
+        is_drawn = is_drawn > 0
     top = torch.maximum(negative, true).detach()
     others = (negative - top).exp()
     # Not above zero is possible only by rounding.

@@ -85,6 +85,7 @@ class NumericalExpert(FeatureExpert):
             self.register_buffer("centre", self._start[0].clone(), persistent=False)
             self.register_buffer("log_width", self._start[1].clone(), persistent=False)
         self._kernel_features = _kernel_features(features, x, activation == "sign")
+        self._columns: tuple[Tensor, Differences] | None = None
         self.reset_parameters()
 
     @property
@@ -151,11 +152,21 @@ class NumericalExpert(FeatureExpert):
         self._check_ids(queries)
         features = self._kernel_features
         if entities is not None:
-            check_ids({"entities": (entities, len(self.x))})
-            value = features.value[:, entities.numpy()]
-            ptr, known = _known_in(value)
-            features = features._replace(column_value=value, known_ptr=ptr, known=known)
+            features = self._features_of(entities)
         return self._add(scores, queries, features)
+
+    def _features_of(self, entities: Tensor) -> Differences:
+        """Returns the features of the entities of columns; the same ones may come
+        again."""
+        if self._columns is None or self._columns[0] is not entities:
+            check_ids({"entities": (entities, len(self.x))})
+            value = self._kernel_features.value[:, entities.numpy()]
+            ptr, known = _known_in(value)
+            features = self._kernel_features._replace(
+                column_value=value, known_ptr=ptr, known=known
+            )
+            self._columns = entities, features
+        return self._columns[1]
 
     def _add_by_torch(
         self, scores: Tensor, queries: Queries, entities: Tensor | None

@@ -84,7 +84,7 @@ class RelationalExpert(FeatureExpert):
         return scores
 
     @contextmanager
-    def encoded(self, entities: Sequence[Tensor] = ()) -> Iterator[None]:
+    def encoded(self, entities: Sequence[Tensor] | None = ()) -> Iterator[None]:
         """Scores the triples of a step once; see :class:`Expert`."""
         self._is_step = True
         try:

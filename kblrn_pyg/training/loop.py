@@ -22,7 +22,7 @@ from kblrn_pyg.nn.one_thread import one_torch_thread
 from kblrn_pyg.progress import ProgressBar
 from kblrn_pyg.shard import (
     Shard,
-    add_up,
+    add_up_gradients,
     agreed,
     any_says,
     num_processes,
@@ -350,16 +350,10 @@ class _Training:
             )
         loss.backward()
         if self.shard is not None:
-            self._add_up_gradients()
+            named = self.model.named_parameters()  # type: ignore[attr-defined]
+            shared = [one for name, one in named if name not in self.split]
+            add_up_gradients(shared)
         return value
-
-    def _add_up_gradients(self) -> None:
-        """Adds up the gradients of what every process has."""
-        for name, parameter in self.model.named_parameters():  # type: ignore[attr-defined]
-            if name not in self.split:
-                grad = parameter.grad
-                grad = torch.zeros_like(parameter) if grad is None else grad
-                parameter.grad = add_up(grad)
 
     def _end_epoch(self, guard: InterruptGuard, callbacks: Sequence[Callback]) -> None:
         epoch, line = self.position.epoch + 1, None

@@ -1,5 +1,6 @@
 """The process that a training runs in: its threads, random numbers and signals."""
 
+import atexit
 import ctypes
 import os
 import random
@@ -29,8 +30,15 @@ def join_processes() -> None:
     if int(os.environ.get("WORLD_SIZE", "1")) == 1 or dist.is_initialized():
         return
     dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    atexit.register(_leave_processes)
     # As many as torchrun says, which is one if nobody has set OMP_NUM_THREADS.
     set_threads(torch.get_num_threads())
+
+
+def _leave_processes() -> None:
+    """Ends the threads of the group: an exit that finds them running may abort."""
+    if dist.is_initialized():
+        dist.destroy_process_group()
 
 
 def keep_freed_memory() -> None:
