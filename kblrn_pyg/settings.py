@@ -18,8 +18,8 @@ def setting(
     Args:
         default: Its default.
         help (str): What it is, for :obj:`--help` and for the report.
-        expert (str, optional): The letter of the expert that it is for.
-            (default: :obj:`""`, the whole model)
+        expert (str, optional): The letter of the expert that it is for, or the
+            letters of several. (default: :obj:`""`, the whole model)
         choices (sequence, optional): The values that it, or a member of a list,
             may have on the command line. (default: :obj:`()`, any)
         none (str, optional): What :obj:`None` is called, if it is a value that
@@ -31,6 +31,16 @@ def setting(
             default_factory=lambda: list(default), metadata=metadata
         )
     return dataclasses.field(default=default, metadata=metadata)
+
+
+def concerns(expert: str, letters: str) -> bool:
+    r"""Tells whether a setting concerns a model.
+
+    Args:
+        expert (str): The letters that :meth:`setting` was given.
+        letters (str): The letters of the model's experts.
+    """
+    return not expert or bool(set(expert) & set(letters))
 
 
 def default_of(field: "Field[Any]") -> Any:

@@ -7,6 +7,8 @@ from typing import Any
 LARGE = 50_000
 
 _MODEL = {"num_negatives": 1024, "negatives": "shared"}
+# Without dropout, embeddings begin to learn by heart after ten epochs.
+_EMBEDDINGS = {"sparse": True, "dropout": 0.2}
 _TRAINING = {"optimizer": "adagrad", "lr": 0.05, "batch_size": 1024}
 
 
@@ -23,7 +25,7 @@ def choose_model(
 
     Example:
         >>> choose_model(150_000, [])
-        {'num_negatives': 1024, 'negatives': 'shared', 'sparse': True}
+        {'num_negatives': 1024, 'negatives': 'shared', 'sparse': True, 'dropout': 0.2}
         >>> choose_model(150_000, ["num_negatives"])
         {}
         >>> choose_model(15_000, [])
@@ -31,7 +33,8 @@ def choose_model(
     """
     if num_nodes < LARGE or {*_MODEL, "sparse"} & set(given):
         return {}
-    return _MODEL | ({"sparse": True} if can_be_sparse else {})
+    chosen = _MODEL | (_EMBEDDINGS if can_be_sparse else {})
+    return {name: value for name, value in chosen.items() if name not in given}
 
 
 def choose_training(is_sparse: bool, given: Collection[str]) -> dict[str, Any]:

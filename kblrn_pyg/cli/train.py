@@ -23,7 +23,7 @@ from kblrn_pyg.data import DataError
 from kblrn_pyg.datasets.names import COUNTS, check_name, known_name
 from kblrn_pyg.nn.settings import INSTANCES, ModelSettings, are_letters
 from kblrn_pyg.rules.settings import RuleSettings
-from kblrn_pyg.settings import changed, setting
+from kblrn_pyg.settings import changed, concerns, setting
 from kblrn_pyg.sizes import choice_text, choose_model, choose_training
 from kblrn_pyg.training.run import Run
 from kblrn_pyg.training.settings import FitSettings
@@ -200,8 +200,9 @@ def _warn_of_unused(groups: Mapping[str, Any]) -> None:
     rules = groups["rules"]
     used_by = {field.name: field.metadata["expert"] for field in fields(rules)}
     for name in changed(rules):
-        if used_by[name] not in groups["model"].experts:
-            message = f"'{name}' has no effect without the expert {used_by[name]}"
+        if not concerns(used_by[name], groups["model"].experts):
+            letters = " or ".join(used_by[name])
+            message = f"'{name}' has no effect without the expert {letters}"
             warnings.warn(message, stacklevel=2)
 
 
@@ -211,8 +212,9 @@ def _new_model(groups: Mapping[str, Any], train: "HeteroData") -> "KBLRN":
     from kblrn_pyg.training import seed_all
 
     settings, rules = groups["model"], None
-    if "r" in settings.experts:
-        rules = find_rules(train, groups["rules"], shows_progress())
+    if set("re") & set(settings.experts):
+        confidences = "e" in settings.experts
+        rules = find_rules(train, groups["rules"], shows_progress(), confidences)
     seed_all(groups["training"].seed)
     return KBLRN.from_data(train, **asdict(settings), rules=rules)
 

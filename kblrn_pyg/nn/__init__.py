@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from kblrn_pyg.lazy import lazy_imports
 
 if TYPE_CHECKING:
+    from kblrn_pyg.nn.evidence import EvidenceExpert
     from kblrn_pyg.nn.expert import Expert
     from kblrn_pyg.nn.kblrn import KBLRN
     from kblrn_pyg.nn.latent import LatentExpert
@@ -29,6 +30,7 @@ __all__ = [
     "RESCAL",
     "SCORERS",
     "DistMultScorer",
+    "EvidenceExpert",
     "Expert",
     "FreeTransE",
     "LatentExpert",

@@ -9,6 +9,7 @@ from typing import Any
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data import numerical_features
+from kblrn_pyg.nn.evidence import EvidenceExpert
 from kblrn_pyg.nn.expert import Expert
 from kblrn_pyg.nn.features import FeatureExpert
 from kblrn_pyg.nn.latent import AnyScorer, LatentExpert, as_list
@@ -17,16 +18,17 @@ from kblrn_pyg.nn.relational import RelationalExpert
 from kblrn_pyg.nn.scorers import scorer_name
 from kblrn_pyg.nn.settings import INSTANCES, ModelSettings, are_letters
 from kblrn_pyg.rules import RuleSet, mine_rules
-from kblrn_pyg.settings import changed
+from kblrn_pyg.settings import changed, concerns
 from kblrn_pyg.sizes import choice_text, choose_model
 
 logger = logging.getLogger(__name__)
 
-# The experts that have a letter, in the order of the paper.
+# The experts that have a letter: those of the paper in its order, and then others.
 LETTERS = {
     LatentExpert.name: "l",
     RelationalExpert.name: "r",
     NumericalExpert.name: "n",
+    EvidenceExpert.name: "e",
 }
 
 
@@ -74,19 +76,24 @@ def build_experts(
         **given,
     )
     _warn_of_unused(settings, letters, num_experts=len(names) + len(own))
-    if rules is not None and "r" not in letters:
-        warnings.warn("'rules' has no effect without the expert r", stacklevel=4)
+    if rules is not None and not set("re") & set(letters):
+        warnings.warn("'rules' has no effect without the experts r or e", stacklevel=4)
     built: dict[str, Expert] = {}
     if "l" in letters:
         built["latent"] = _latent(kb, settings, several, len(names) + len(own))
+    if rules is None and set("re") & set(letters):
+        rules = mine_rules(kb, confidences="e" in letters)
     if "r" in letters:
-        rules = mine_rules(kb, confidences=False) if rules is None else rules
+        assert rules is not None
         built["relational"] = RelationalExpert(kb, rules)
     if "n" in letters:
         features = numerical_features(kb, settings.threshold)
         built["numerical"] = NumericalExpert(
             kb, features, settings.numerical, settings.learn_rbf
         )
+    if "e" in letters:
+        assert rules is not None
+        built["evidence"] = _evidence(kb, settings, rules)
     _warn_of_silent(built)
     return built | dict(zip(own_names, own)), settings
 
@@ -132,13 +139,30 @@ def _latent(
     )
 
 
+def _evidence(
+    kb: HeteroData, settings: ModelSettings, rules: RuleSet
+) -> EvidenceExpert:
+    if not rules.is_measured:
+        logger.info(
+            "the rules have no confidences: the evidence expert uses mined ones"
+        )
+        rules = mine_rules(kb)
+    return EvidenceExpert(
+        kb,
+        rules,
+        settings.evidence_support,
+        settings.evidence_shrinkage,
+        settings.evidence_floor,
+    )
+
+
 def _warn_of_unused(settings: ModelSettings, letters: str, num_experts: int) -> None:
     """Says which settings have no effect."""
     experts = {field.name: field.metadata["expert"] for field in fields(settings)}
     unused = {
         name: f"without the expert {experts[name]}"
         for name in changed(settings)
-        if experts[name] and experts[name] not in letters
+        if not concerns(experts[name], letters)
     }
     if settings.latent_dropout and num_experts == 1:
         unused["latent_dropout"] = "without further experts"

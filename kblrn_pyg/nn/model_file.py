@@ -22,6 +22,7 @@ from kblrn_pyg.data.triples import first_occurrences
 from kblrn_pyg.data.validate import validate_kb
 from kblrn_pyg.nn import scorers
 from kblrn_pyg.nn.arguments import Rebuildable
+from kblrn_pyg.nn.evidence import EvidenceExpert
 from kblrn_pyg.nn.latent import LatentExpert
 from kblrn_pyg.nn.numerical import NumericalExpert
 from kblrn_pyg.nn.relational import RelationalExpert
@@ -41,6 +42,7 @@ _CLASSES: tuple[type[Module], ...] = (
     LatentExpert,
     RelationalExpert,
     NumericalExpert,
+    EvidenceExpert,
     *scorers.SCORERS.values(),
     scorers.Scorer,
     scorers.DistMultScorer,

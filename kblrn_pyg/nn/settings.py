@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from kblrn_pyg.settings import setting
 
-# The instances of the paper.
-INSTANCES = ("l", "r", "n", "lr", "ln", "rn", "lrn")
+# The instances of the paper, and some with evidence; the last one has all letters.
+INSTANCES = ("l", "r", "n", "lr", "ln", "rn", "lrn", "e", "le", "lrne")
 
 # The latent scorers that have a name.
 SCORER_NAMES = ("distmult", "complex", "transe", "unit-transe", "rotate", "rescal")
@@ -17,7 +17,9 @@ class ModelSettings:
     """The settings of :meth:`KBLRN.from_data`, with the defaults of the paper."""
 
     experts: str = setting(
-        "lrn", "the experts: l (embeddings), r (paths), n (numbers), or several of them"
+        "lrn",
+        "the experts: l (embeddings), r (paths), n (numbers), e (the best evidence), "
+        "or several of them",
     )
     hidden_channels: int = setting(100, "the embedding size", expert="l")
     scorer: list[str] = setting(
@@ -52,6 +54,17 @@ class ModelSettings:
         "the least fraction of a relation's triples with both numbers",
         expert="n",
     )
+    evidence_support: int = setting(
+        2, "the least support of rules with constants", expert="e"
+    )
+    evidence_shrinkage: float = setting(
+        5.0,
+        "what is added to the size of bodies, to believe small ones less",
+        expert="e",
+    )
+    evidence_floor: float = setting(
+        0.03, "the confidence below which differences count little", expert="e"
+    )
     num_negatives: int | None = setting(
         500, "sampled entities for each triple and side", none="all"
     )
@@ -70,6 +83,19 @@ class ModelSettings:
         for name in ("n3", "l2"):
             if not 0 <= (value := getattr(self, name)) < math.inf:
                 raise ValueError(f"'{name}' must not be negative (got {value})")
+        if self.evidence_support < 1:
+            raise ValueError(
+                f"'evidence_support' must be positive (got {self.evidence_support})"
+            )
+        if not 0 <= self.evidence_shrinkage < math.inf:
+            raise ValueError(
+                "'evidence_shrinkage' must not be negative (got "
+                f"{self.evidence_shrinkage})"
+            )
+        if not 0 < self.evidence_floor < math.inf:
+            raise ValueError(
+                f"'evidence_floor' must be positive (got {self.evidence_floor})"
+            )
         if self.hidden_channels < 1:
             raise ValueError(
                 f"'hidden_channels' must be positive (got {self.hidden_channels})"

@@ -10,6 +10,7 @@ from kblrn_pyg.plotting import plot_training
 from kblrn_pyg.report.figures import pictures
 from kblrn_pyg.report.html import Html, Section, element, join, note
 from kblrn_pyg.rules import RuleSettings
+from kblrn_pyg.settings import concerns
 from kblrn_pyg.training import Run
 from kblrn_pyg.training.history import read_histories
 from kblrn_pyg.training.settings import FitSettings
@@ -64,7 +65,7 @@ def _group(title: str, group: Mapping[str, Any], instance: str) -> Html:
         more: Mapping[str, Any] = about.get(name, {})
         if value is None:
             value = more.get("none") or None
-        if value is not None and more.get("expert", "") in letters:
+        if value is not None and concerns(more.get("expert", ""), letters):
             pairs.append(element("dt", name.replace("_", " "), title=more.get("help")))
             pairs.append(element("dd", _text(value)))
     if not pairs:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from kblrn_pyg.lazy import lazy_imports
 
 if TYPE_CHECKING:
+    from kblrn_pyg.rules.evidence import EvidenceFeatures
     from kblrn_pyg.rules.features import PairFeatures, PathFeatures, QueryFeatures
     from kblrn_pyg.rules.files import read_rules, write_rules
     from kblrn_pyg.rules.find import find_rules, provided_rules
@@ -18,6 +19,7 @@ else:
 
 __all__ = [
     "PAPER",
+    "EvidenceFeatures",
     "MineRules",
     "MineSettings",
     "PairFeatures",

@@ -12,22 +12,26 @@ from kblrn_pyg.rules.settings import PAPER, RuleSettings
 
 
 def find_rules(
-    data: HeteroData | Data, settings: RuleSettings, progress: bool = False
+    data: HeteroData | Data,
+    settings: RuleSettings,
+    progress: bool = False,
+    confidences: bool = False,
 ) -> RuleSet:
     r"""Returns the rules that settings ask for.
 
     Args:
         data (HeteroData or Data): The knowledge base.
-        settings (RuleSettings): Where the rules come from. Confidences are
-            measured only if the preset needs them.
+        settings (RuleSettings): Where the rules come from.
         progress (bool, optional): Whether to show a progress bar.
             (default: :obj:`False`)
+        confidences (bool, optional): Whether to measure the confidences of mined
+            rules even if the preset does not need them. (default: :obj:`False`)
     """
     if settings.rules == "provided":
         return provided_rules(as_kb(data))
     if settings.rules is not None:
         return read_rules(settings.rules, relation_names(as_kb(data)))[0]
-    chosen: dict[str, Any] = PAPER if settings.preset else {"confidences": False}
+    chosen: dict[str, Any] = PAPER if settings.preset else {"confidences": confidences}
     chosen = chosen | {"min_head_coverage": settings.min_head_coverage}
     return mine_rules(data, **chosen, progress=progress)
 

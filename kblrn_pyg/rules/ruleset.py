@@ -177,6 +177,11 @@ class RuleSet:
         """The same, of the pairs that the partial completeness assumption counts."""
         return _ratio(self.support, self.pca_body_size)
 
+    @property
+    def is_measured(self) -> bool:
+        """Whether the support and the PCA confidence of every rule are known."""
+        return bool((self.support >= 0).all() and (self.pca_body_size >= 0).all())
+
     def of(self, relation: int) -> slice:
         """Returns the positions of the rules of a relation."""
         return slice(int(self.ptr[relation]), int(self.ptr[relation + 1]))

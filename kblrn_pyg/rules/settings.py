@@ -58,13 +58,13 @@ class RuleSettings:
     """The settings of :meth:`find_rules`; by default, rules are mined."""
 
     rules: str | None = setting(
-        None, "a rule file, or 'provided' for those of the data set", expert="r"
+        None, "a rule file, or 'provided' for those of the data set", expert="re"
     )
     preset: str | None = setting(
-        None, "the rules that the paper used", expert="r", choices=("paper",)
+        None, "the rules that the paper used", expert="re", choices=("paper",)
     )
     min_head_coverage: float = setting(
-        0.01, "the least head coverage of mined rules", expert="r"
+        0.01, "the least head coverage of mined rules", expert="re"
     )
 
     def __post_init__(self) -> None:

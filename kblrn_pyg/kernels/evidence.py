@@ -1,0 +1,608 @@
+"""Rules with constants: what entities that share a fact have in common besides.
+
+A *feature* of an entity is a step from it over a code to some entity, or to any.
+The former are the code groups of the steps back, whose neighbours are the entities
+that have the feature; the latter come behind them, one for each code.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from kblrn_pyg.kernels import walking
+from kblrn_pyg.kernels.adjacency import Adjacency, find_group
+from kblrn_pyg.kernels.walking import NO_LIMIT, first_steps, reach
+
+# What is weighed of a triple: the surest rule with constants for its head, for its
+# tail, and the surest path.
+HEAD, TAIL, PATH = range(3)
+
+
+class Features(NamedTuple):
+    r"""The features of entities.
+
+    Args:
+        code_ptr: Where the features with an entity begin whose steps *back* are
+            over each code.
+        code: The code of each feature.
+        entity: Its entity, -1 for any.
+        holder_ptr: Where the entities of each feature begin.
+        holder: The entities that have it, sorted.
+        ptr: Where the features of each entity begin.
+        feature: The features of entities, sorted.
+    """
+
+    code_ptr: np.ndarray
+    code: np.ndarray
+    entity: np.ndarray
+    holder_ptr: np.ndarray
+    holder: np.ndarray
+    ptr: np.ndarray
+    feature: np.ndarray
+
+
+class ConstantRules(NamedTuple):
+    r"""Rules from features to features with an entity, in two orders.
+
+    Args:
+        ptr: Where the rules of each feature begin.
+        target: The feature that each rule predicts, sorted.
+        support: The number of entities that have both.
+        body: The number of entities that have the feature, and that of the target
+            with any entity.
+        confidence: How far each rule is believed.
+        back_ptr: Where the rules to each feature begin.
+        source: The features that these come from, the surest first.
+        back_confidence: How far these are believed.
+        counted: Whether each entity is counted.
+    """
+
+    ptr: np.ndarray
+    target: np.ndarray
+    support: np.ndarray
+    body: np.ndarray
+    confidence: np.ndarray
+    back_ptr: np.ndarray
+    source: np.ndarray
+    back_confidence: np.ndarray
+    counted: np.ndarray
+
+
+class Choices(NamedTuple):
+    r"""What counts as evidence.
+
+    Args:
+        least: The least support of a rule.
+        shrinkage: What is added to the size of a body, so that rules of few
+            examples are believed less.
+        floor: The confidence below which differences count little.
+    """
+
+    least: int
+    shrinkage: float
+    floor: float
+
+
+class Evidence(NamedTuple):
+    r"""All that is needed to look for evidence.
+
+    Args:
+        features: The features of entities.
+        rules: The rules with constants.
+        popularity: The fraction of the entities with a code that have each feature.
+        path_support: The support of each path rule.
+        path_body: The size of its body.
+        path_confidence: How far it is believed.
+        choices: What counts.
+    """
+
+    features: Features
+    rules: ConstantRules
+    popularity: np.ndarray
+    path_support: np.ndarray
+    path_body: np.ndarray
+    path_confidence: np.ndarray
+    choices: Choices
+
+
+class Scratch(NamedTuple):
+    r"""The working memory of one thread; all of ``best`` is zero between calls.
+
+    Args:
+        best: How sure the surest rule of each kind is, for each entity.
+        found: The entities that have any.
+        walking: That of walks.
+    """
+
+    best: np.ndarray
+    found: np.ndarray
+    walking: walking.Scratch
+
+
+def new_scratch(num_entities: int) -> Scratch:
+    r"""Makes the working memory of one thread.
+
+    Args:
+        num_entities (int): The number of entities.
+    """
+    return Scratch(
+        np.zeros((3, num_entities), np.float32),
+        # One more, where those are written that are there already.
+        np.empty(num_entities + 1, np.int64),
+        walking.new_scratch(num_entities),
+    )
+
+
+def features_of(adjacency: Adjacency) -> Features:
+    r"""Lists the features of all entities.
+
+    Args:
+        adjacency (Adjacency): The facts.
+    """
+    codes = np.arange(adjacency.num_codes)
+    code = np.repeat(codes, np.diff(adjacency.code_ptr)) ^ 1
+    behind = adjacency.group_start[-1] + adjacency.code_ptr[1:]
+    holder_ptr = np.append(adjacency.group_start, behind)
+    # Who has a code at all are the entities of its groups.
+    holder = np.append(adjacency.neighbour, adjacency.group_entity)
+    return Features(
+        adjacency.code_ptr,
+        np.append(code, codes),
+        np.append(adjacency.group_entity, np.full(len(codes), -1)),
+        holder_ptr,
+        holder,
+        *_transpose(holder_ptr, holder, adjacency.num_entities),
+    )
+
+
+@njit(cache=True, nogil=True)
+def _transpose(ptr, value, size):
+    """Returns which rows have each value, in order."""
+    begin = np.zeros(size + 1, np.int64)
+    for i in range(len(value)):
+        begin[value[i] + 1] += 1
+    begin = np.cumsum(begin)
+    free, row_of = begin[:-1].copy(), np.empty(len(value), np.int64)
+    for row in range(len(ptr) - 1):
+        for i in range(ptr[row], ptr[row + 1]):
+            row_of[free[value[i]]] = row
+            free[value[i]] += 1
+    return begin, row_of
+
+
+@njit(cache=True, nogil=True)
+def mine_features(features, rows, counted, least, count):
+    """Finds the rules of some features.
+
+    ``counted`` tells which entities count; ``count`` is zero for each feature, and
+    is so again at the end. Returns the number of rules of each row, and the targets
+    in order, supports and bodies of all.
+    """
+    num_groups, code = features.code_ptr[-1], features.code
+    number, touched = np.zeros(len(rows), np.int64), np.empty(len(count), np.int64)
+    target, support = np.empty(1024, np.int32), np.empty(1024, np.int32)
+    body = np.empty(1024, np.int32)
+    total = 0
+    for i in range(len(rows)):
+        row, num_touched = rows[i], 0
+        for j in range(features.holder_ptr[row], features.holder_ptr[row + 1]):
+            x = features.holder[j]
+            if not counted[x]:
+                continue
+            for k in range(features.ptr[x], features.ptr[x + 1]):
+                g = features.feature[k]
+                touched[num_touched] = g
+                num_touched += count[g] == 0
+                count[g] += 1
+        if total + num_touched > len(target):
+            target = _longer(target, total, num_touched)
+            support = _longer(support, total, num_touched)
+            body = _longer(body, total, num_touched)
+        kept = 0
+        for j in range(num_touched):
+            g = touched[j]
+            # Having a code says nothing new about who has it.
+            is_trivial = g == row or row == num_groups + code[g]
+            if g < num_groups and count[g] >= least and not is_trivial:
+                target[total + kept] = g
+                kept += 1
+        target[total : total + kept].sort()
+        for j in range(total, total + kept):
+            g = target[j]
+            support[j], body[j] = count[g], count[num_groups + code[g]]
+        for j in range(num_touched):
+            count[touched[j]] = 0
+        total += kept
+        number[i] = kept
+    return number, target[:total].copy(), support[:total].copy(), body[:total].copy()
+
+
+@njit(cache=True, nogil=True)
+def turn_round(ptr, target, confidence, num_targets):
+    """Orders rules by their targets, the surest first."""
+    begin = np.zeros(num_targets + 1, np.int64)
+    for i in range(len(target)):
+        begin[target[i] + 1] += 1
+    begin = np.cumsum(begin)
+    free, source = begin[:-1].copy(), np.empty(len(target), np.int32)
+    sure = np.empty(len(target), confidence.dtype)
+    for row in range(len(ptr) - 1):
+        for i in range(ptr[row], ptr[row + 1]):
+            place = free[target[i]]
+            source[place], sure[place] = row, confidence[i]
+            free[target[i]] += 1
+    for g in range(num_targets):
+        low, high = begin[g], begin[g + 1]
+        if high - low > 1:
+            order = np.argsort(-sure[low:high], kind="mergesort")
+            source[low:high] = source[low:high][order]
+            sure[low:high] = sure[low:high][order]
+    return begin, source, sure
+
+
+@njit(cache=True, nogil=True)
+def find_feature(features, code, entity):
+    """Returns the feature that is a step over a code to an entity, or -1."""
+    return find_group(features.code_ptr, features.entity, code ^ 1, entity)
+
+
+@njit(cache=True, nogil=True)
+def _from_known(evidence, code, known, best, found, count):
+    """Writes how sure the surest rule of a feature of ``known`` is, for its targets."""
+    features, rules = evidence.features, evidence.rules
+    low, high = features.code_ptr[code ^ 1], features.code_ptr[(code ^ 1) + 1]
+    for i in range(features.ptr[known], features.ptr[known + 1]):
+        f = features.feature[i]
+        end = rules.ptr[f + 1]
+        j = _first(rules.target, rules.ptr[f], end, low)
+        while j < end and rules.target[j] < high:
+            c = features.entity[rules.target[j]]
+            if best[c] == 0:
+                found[count] = c
+                count += 1
+            best[c] = max(best[c], rules.confidence[j])
+            j += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _from_candidates(evidence, target, best, before, found, count):
+    """Writes how sure the surest rule to a target is, for all who have its feature."""
+    features, rules = evidence.features, evidence.rules
+    for j in range(rules.back_ptr[target], rules.back_ptr[target + 1]):
+        f, sure = rules.source[j], rules.back_confidence[j]
+        for i in range(features.holder_ptr[f], features.holder_ptr[f + 1]):
+            c = features.holder[i]
+            if best[c] == 0:  # the surest comes first
+                best[c] = sure
+                found[count] = c
+                count += before[c] == 0
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _from_paths(evidence, kept, rel, known, scratch, count):
+    """Writes how sure the surest path is, for all that it reaches."""
+    paths, walks, place = kept
+    clock, stamp, out = scratch.walking
+    best, found, sure = scratch.best, scratch.found, evidence.path_confidence
+    if place >= 0:
+        for run in range(walks.run_ptr[place], walks.run_ptr[place + 1]):
+            walk, of_rule = walks.walk[run], sure[walks.rule[run]]
+            for i in range(walks.ptr[walk], walks.ptr[walk + 1]):
+                count = _note_path(walks.reached[i], of_rule, best, found, count)
+        return count
+    bodies = paths.bodies
+    for rule in range(bodies.ptr[rel], bodies.ptr[rel + 1]):
+        group = first_steps(paths.adjacency, bodies, rule, known)
+        if group < 0:
+            continue
+        clock[0] += 1
+        number = reach(paths, rule, known, group, clock[0], NO_LIMIT, stamp, out)
+        for i in range(number):
+            count = _note_path(out[i], sure[rule], best, found, count)
+    return count
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _note_path(c, sure, best, found, count):
+    found[count] = c
+    is_new = best[HEAD, c] == 0 and best[TAIL, c] == 0 and best[PATH, c] == 0
+    best[PATH, c] = max(best[PATH, c], sure)
+    return count + (is_new and sure > 0)
+
+
+@njit(cache=True, nogil=True)
+def _collect(evidence, kept, side, entity, rel, scratch):
+    """Fills the working memory with all evidence of a query, and counts entities."""
+    best, found = scratch.best, scratch.found
+    code = 2 * rel + side
+    known, other = best[HEAD + side], best[TAIL - side]
+    count = _from_known(evidence, code, entity, known, found, 0)
+    target = find_feature(evidence.features, code ^ 1, entity)
+    if target >= 0:
+        count = _from_candidates(evidence, target, other, known, found, count)
+    return _from_paths(evidence, kept, rel, entity, scratch, count)
+
+
+@njit(cache=True, nogil=True)
+def _forget(scratch, count):
+    for i in range(count):
+        for kind in range(3):
+            scratch.best[kind, scratch.found[i]] = 0
+
+
+@njit(cache=True, nogil=True)
+def query_evidence(evidence, kept, side, asked, column_of, scratch):
+    """Finds the evidence of queries for all entities, or for those of columns.
+
+    ``side`` is 0 if tails are asked for, 1 if heads are; ``column_of`` is the column
+    of each entity or -1, and empty if every entity has its own. Returns where the
+    entries of each query begin, their columns, and three numbers for each.
+    """
+    paths, walks, places = kept
+    entity, rel = asked
+    floor = np.float32(evidence.choices.floor)
+    ptr = np.zeros(len(entity) + 1, np.int64)
+    column, value = np.empty(1024, np.int64), np.empty((1024, 3), np.float32)
+    size = 0
+    for q in range(len(entity)):
+        of_query = paths, walks, places[q]
+        count = _collect(evidence, of_query, side, entity[q], rel[q], scratch)
+        if size + count > len(column):
+            column = _longer(column, size, count)
+            value = _longer_rows(value, size, count)
+        for i in range(count):
+            c = scratch.found[i]
+            at = column_of[c] if len(column_of) else c
+            if at >= 0:
+                column[size] = at
+                for kind in range(3):
+                    sure = scratch.best[kind, c]
+                    value[size, kind] = math.log1p(sure / floor) if sure > 0 else 0
+                size += 1
+        _forget(scratch, count)
+        ptr[q + 1] = size
+    return ptr, column[:size].copy(), value[:size].copy()
+
+
+@njit(cache=True, nogil=True)
+def candidate_evidence(evidence, kept, side, asked, candidates, scratch):
+    """Returns three numbers for each candidate of each query.
+
+    Equal queries that stand together are looked at once.
+    """
+    paths, walks, places = kept
+    entity, rel = asked
+    floor = np.float32(evidence.choices.floor)
+    value = np.zeros((*candidates.shape, 3), np.float32)
+    count = 0
+    for q in range(len(entity)):
+        if q == 0 or entity[q] != entity[q - 1] or rel[q] != rel[q - 1]:
+            _forget(scratch, count)
+            of_query = paths, walks, places[q]
+            count = _collect(evidence, of_query, side, entity[q], rel[q], scratch)
+        for j in range(candidates.shape[1]):
+            for kind in range(3):
+                sure = scratch.best[kind, candidates[q, j]]
+                if sure > 0:
+                    value[q, j, kind] = math.log1p(sure / floor)
+    _forget(scratch, count)
+    return value
+
+
+@njit(cache=True, nogil=True)
+def best_rule(evidence, code, known, candidate, leave_own):
+    """Returns the surest rule by which ``known`` has a step to a candidate.
+
+    That is its feature, its support, its body and its confidence; the feature is -1
+    if there is none. If ``leave_own``, ``known`` is not an example of itself.
+    """
+    features, rules, choices = evidence.features, evidence.rules, evidence.choices
+    target = find_feature(features, code, candidate)
+    best, feature, examples, whole = np.float32(0), -1, 0, 0
+    if target < 0:
+        return feature, examples, whole, best
+    begin, end = features.ptr[known], features.ptr[known + 1]
+    at = _first(features.feature, begin, end, target)
+    leaves = leave_own and at < end and features.feature[at] == target
+    mirror = find_feature(features, code ^ 1, known) if known == candidate else -1
+    for i in range(begin, end):
+        f = features.feature[i]
+        if leaves and f == mirror:
+            continue
+        j = _first(rules.target, rules.ptr[f], rules.ptr[f + 1], target)
+        if j == rules.ptr[f + 1] or rules.target[j] != target:
+            continue
+        support, body, sure = rules.support[j], rules.body[j], rules.confidence[j]
+        if leaves and rules.counted[known]:
+            support, body = support - 1, body - 1
+            if support < choices.least:
+                continue
+            sure = np.float32(support / (body + choices.shrinkage))
+        if sure > best:
+            best, feature, examples, whole = sure, f, support, body
+    return feature, examples, whole, best
+
+
+@njit(cache=True, nogil=True)
+def popularity(evidence, code, entity, leave_own):
+    """Returns how usual a step over a code to an entity is, of those over the code."""
+    features = evidence.features
+    feature = find_feature(features, code, entity)
+    if feature < 0:
+        return np.float32(0)
+    if not leave_own:
+        return evidence.popularity[feature]
+    every = features.code_ptr[-1] + code
+    some = features.holder_ptr[feature + 1] - features.holder_ptr[feature] - 1
+    whole = features.holder_ptr[every + 1] - features.holder_ptr[every] - 1
+    return np.float32(some / (whole + evidence.choices.shrinkage))
+
+
+@njit(cache=True, nogil=True)
+def pair_evidence(evidence, facts, found, leave_own):
+    """Returns five numbers for each triple.
+
+    ``found`` are where the path rules that hold for each triple begin, and these. If
+    ``leave_own``, a triple that is a fact is not an example of itself.
+    """
+    features, choices = evidence.features, evidence.choices
+    ptr, rules = found
+    value = np.zeros((len(facts[0]), 5), np.float32)
+    floor = np.float32(choices.floor)
+    for i in range(len(value)):
+        h, r, t = facts[0][i], facts[1][i], facts[2][i]
+        own = find_feature(features, 2 * r, t)
+        end = features.ptr[h + 1]
+        at = _first(features.feature, features.ptr[h], end, own)
+        is_own = leave_own and at < end and features.feature[at] == own
+        best = best_rule(evidence, 2 * r, h, t, leave_own)[3]
+        value[i, HEAD] = math.log1p(best / floor)
+        best = best_rule(evidence, 2 * r + 1, t, h, leave_own)[3]
+        value[i, TAIL] = math.log1p(best / floor)
+        best = np.float32(0)
+        for k in range(ptr[i], ptr[i + 1]):
+            best = max(best, path_sureness(evidence, rules[k], is_own))
+        value[i, PATH] = math.log1p(best / floor)
+        value[i, 3] = popularity(evidence, 2 * r, t, is_own)
+        value[i, 4] = popularity(evidence, 2 * r + 1, h, is_own)
+    return value
+
+
+@njit(cache=True, nogil=True)
+def path_sureness(evidence, rule, leave_own):
+    """Returns how far a path rule is believed, maybe by its other examples."""
+    if not leave_own:
+        return evidence.path_confidence[rule]
+    support = evidence.path_support[rule] - 1
+    body = max(evidence.path_body[rule] - 1, 1)
+    if support < 1:
+        return np.float32(0)
+    return np.float32(support / (body + evidence.choices.shrinkage))
+
+
+@njit(cache=True, nogil=True)
+def add_popularity(evidence, side, asked, weight, columns, scores):
+    """Adds the weighted popularity of entities to rows of scores.
+
+    ``weight`` has two numbers for each relation: that of the popularity of tails, and
+    of heads. ``columns`` are the entities of scores, none if these are all.
+    """
+    entity, rel = asked
+    place, usual = np.empty(0, np.int64), np.empty(0, np.float32)
+    for q in range(len(entity)):
+        code, row = 2 * rel[q] + side, scores[q]
+        row += weight[rel[q], 1 - side] * popularity(
+            evidence, code ^ 1, entity[q], False
+        )
+        if q == 0 or rel[q] != rel[q - 1]:
+            place, usual = _usual_entities(evidence, code, columns)
+        of_side = weight[rel[q], side]
+        for i in range(len(place)):
+            row[place[i]] += of_side * usual[i]
+
+
+@njit(cache=True, nogil=True)
+def popularity_gradient(evidence, side, asked, columns, grad, by_weight):
+    """Adds the gradients of the two weights of each relation."""
+    entity, rel = asked
+    place, usual = np.empty(0, np.int64), np.empty(0, np.float32)
+    for q in range(len(entity)):
+        code, row = 2 * rel[q] + side, grad[q]
+        of_known = popularity(evidence, code ^ 1, entity[q], False)
+        by_weight[rel[q], 1 - side] += np.sum(row) * of_known
+        if q == 0 or rel[q] != rel[q - 1]:
+            place, usual = _usual_entities(evidence, code, columns)
+        total = 0.0
+        for i in range(len(place)):
+            total += row[place[i]] * usual[i]
+        by_weight[rel[q], side] += total
+
+
+@njit(cache=True, nogil=True)
+def usual_candidates(evidence, side, asked, candidates):
+    """Returns how usual the tail and the head of the triple of a candidate are."""
+    entity, rel = asked
+    value = np.zeros((*candidates.shape, 2), np.float32)
+    for q in range(len(entity)):
+        code = 2 * rel[q] + side
+        of_known = popularity(evidence, code ^ 1, entity[q], False)
+        for j in range(candidates.shape[1]):
+            usual = popularity(evidence, code, candidates[q, j], False)
+            value[q, j, side], value[q, j, 1 - side] = usual, of_known
+    return value
+
+
+@njit(cache=True, nogil=True)
+def _usual_entities(evidence, code, columns):
+    """Returns the columns that steps over a code lead to, and how usual they are."""
+    features = evidence.features
+    low, high = features.code_ptr[code ^ 1], features.code_ptr[(code ^ 1) + 1]
+    if len(columns) == 0:
+        return features.entity[low:high], evidence.popularity[low:high]
+    place = np.empty(len(columns), np.int64)
+    usual = np.empty(len(columns), np.float32)
+    count = 0
+    for i in range(len(columns)):
+        feature = find_feature(features, code, columns[i])
+        if feature >= 0:
+            place[count], usual[count] = i, evidence.popularity[feature]
+            count += 1
+    return place[:count], usual[:count]
+
+
+@njit(cache=True, nogil=True)
+def add_evidence(found, rel, weight, scores):
+    """Adds weighted numbers to the scores of their columns."""
+    ptr, column, value = found
+    for q in range(len(rel)):
+        head, tail, path = weight[rel[q], 0], weight[rel[q], 1], weight[rel[q], 2]
+        for i in range(ptr[q], ptr[q + 1]):
+            scores[q, column[i]] += (
+                head * value[i, 0] + tail * value[i, 1] + path * value[i, 2]
+            )
+
+
+@njit(cache=True, nogil=True)
+def evidence_gradient(found, rel, grad, by_weight):
+    """Adds the gradients of the three weights of each relation."""
+    ptr, column, value = found
+    for q in range(len(rel)):
+        head, tail, path = 0.0, 0.0, 0.0
+        for i in range(ptr[q], ptr[q + 1]):
+            one = grad[q, column[i]]
+            head += one * value[i, 0]
+            tail += one * value[i, 1]
+            path += one * value[i, 2]
+        by_weight[rel[q], 0] += head
+        by_weight[rel[q], 1] += tail
+        by_weight[rel[q], 2] += path
+
+
+@njit(cache=True, nogil=True)
+def _first(values, low, high, least):
+    """Returns the first place of a value that is not below another one."""
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] < least:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def _longer(array, size, more):
+    longer = np.empty(2 * (size + more), array.dtype)
+    longer[:size] = array[:size]
+    return longer
+
+
+@njit(cache=True, nogil=True)
+def _longer_rows(array, size, more):
+    longer = np.empty((2 * (size + more), array.shape[1]), array.dtype)
+    longer[:size] = array[:size]
+    return longer

@@ -1,0 +1,288 @@
+"""The evidence expert: the surest rules that speak for a triple."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import Parameter
+from torch_geometric.data import HeteroData
+
+from kblrn_pyg.data.queries import Queries
+from kblrn_pyg.kernels.evidence import (
+    PATH,
+    add_evidence,
+    add_popularity,
+    evidence_gradient,
+    popularity_gradient,
+)
+from kblrn_pyg.kernels.threads import no_scratch, run_all
+from kblrn_pyg.nn.expert import Expert
+from kblrn_pyg.nn.features import at_least_single
+from kblrn_pyg.nn.part import Fact, Part, Ref, Words
+from kblrn_pyg.rules import RuleSet
+from kblrn_pyg.rules.evidence import EvidenceFeatures, FoundRule
+from kblrn_pyg.rules.text import atoms
+
+# The weights that training begins with: of the surest rule for the head, for the
+# tail, of the surest path, and of how usual the tail and the head are.
+_START = (1.0, 1.0, 0.3, 0.05, 0.05)
+_KINDS = ("head", "tail", "path", "usual tail", "usual head")
+
+
+class EvidenceExpert(Expert):
+    r"""Scores a triple by the confidences of the surest rules that speak for it:
+
+    .. math::
+        \log f_{(r, E)}(h, r, t) = \sum_{i \in \{H, T, P\}} w^r_i \log \left( 1 +
+        \frac{c_i(h, r, t)}{\epsilon} \right) + w^r_t \, p(t | r) + w^r_h \, p(h | r)
+
+    :math:`c_H` is the largest confidence of a rule with constants whose body is a
+    fact of the head, such as :math:`\textrm{award}(h, \textrm{Oscar}) \Rightarrow
+    r(h, t)`, :math:`c_T` that of one about the tail, and :math:`c_P` that of a path
+    between them. What is usual, :math:`p`, decides where there is no evidence. Only
+    five weights of each relation are learned. The loss of a fact leaves it out of
+    all counts; see :class:`~kblrn_pyg.rules.EvidenceFeatures`.
+
+    Args:
+        data (HeteroData): The knowledge base.
+        rules (RuleSet): The rules whose bodies are paths, with PCA confidences.
+        min_support (int, optional): The least support of rules with constants.
+            (default: :obj:`2`)
+        shrinkage (float, optional): What is added to the size of a body, so that
+            rules of few examples are believed less. (default: :obj:`5.0`)
+        floor (float, optional): What :math:`\epsilon` is. (default: :obj:`0.03`)
+    """
+
+    name = "evidence"
+
+    uses_own_threads = True
+    needs_scores = False
+
+    def __init__(
+        self,
+        data: HeteroData,
+        rules: RuleSet,
+        min_support: int = 2,
+        shrinkage: float = 5.0,
+        floor: float = 0.03,
+    ) -> None:
+        super().__init__()
+        self.features = EvidenceFeatures(data, rules, min_support, shrinkage, floor)
+        self.weight = Parameter(torch.empty(len(rules.relations), len(_START)))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Believes all relations alike."""
+        with torch.no_grad():
+            self.weight.copy_(torch.tensor(_START).expand_as(self.weight))
+
+    def forward(
+        self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
+    ) -> Tensor:
+        """Scores triples."""
+        return self._weigh(head_index, rel_type, tail_index, leave_own=False)
+
+    def score_candidates(self, queries: Queries, candidates: Tensor) -> Tensor:
+        """Scores some candidates of each query; see :class:`Expert`."""
+        self._remember()
+        asked = queries.side, _ids(queries.entity), _ids(queries.rel_type)
+        found = self.features.candidates(*asked, _ids(candidates))
+        value = torch.from_numpy(found).to(self.weight)
+        weight = self.weight[queries.rel_type]
+        scores = torch.einsum("bck,bk->bc", value, weight[:, :3])
+        usual = self.features.usual(*asked, _ids(candidates))
+        usual_ones = torch.from_numpy(usual).to(self.weight)
+        return scores + torch.einsum("bck,bk->bc", usual_ones, weight[:, 3:])
+
+    def add_to(
+        self, scores: Tensor, queries: Queries, entities: Tensor | None = None
+    ) -> Tensor:
+        """Adds the scores of all entities; see :class:`Expert`."""
+        self._remember()
+        scores = at_least_single(scores)
+        columns = None if entities is None else _ids(entities)
+        given = self.features, queries, columns
+        if scores.device.type == "cpu":
+            return _AddEvidence.apply(scores, self.weight.to(scores.dtype), *given)
+        there = torch.zeros(scores.shape, dtype=scores.dtype)
+        found = _AddEvidence.apply(there, self.weight.cpu().to(scores.dtype), *given)
+        return scores + found.to(scores.device)
+
+    def own_evidence(
+        self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
+    ) -> Tensor:
+        """Returns what facts gain by being examples of their own rules."""
+        triples = head_index, rel_type, tail_index
+        whole = self._weigh(*triples, leave_own=False)
+        return whole - self._weigh(*triples, leave_own=True)
+
+    def parts(self, head: int, rel: int, tail: int, side: str = "tail") -> list[Part]:
+        """Returns the surest rules of each kind; see :class:`Expert`."""
+        h, r, t = (np.array([i]) for i in (head, rel, tail))
+        values = self.features.pairs(h, r, t)[0].tolist()
+        weights = self.weight[rel].tolist()
+        makers: list[Callable[..., Part]]
+        makers = [self._head_part, self._tail_part, self._path_part]
+        parts = [
+            make(head, rel, tail, weight * value, weight)
+            for make, value, weight in zip(makers, values, weights)
+            if value != 0
+        ]
+        for end, value, weight in zip((tail, head), values[3:], weights[3:]):
+            name = "t" if end is tail else "h"
+            details = {"kind": f"usual {name}", "fraction": value, "weight": weight}
+            words = (f"how usual {name} is",)
+            note = (f"{value:.1%} of ", Ref("relation", rel))
+            parts.append(Part(weight * value, words, note, details=details))
+        return parts
+
+    def speaks_of(self, rel: int) -> bool:
+        """Tells whether a relation has facts."""
+        ptr = self.features.evidence.features.code_ptr
+        return bool(ptr[2 * rel] < ptr[2 * rel + 1])
+
+    def fingerprint(self) -> bytes:
+        """Returns which rules the weights are for."""
+        evidence = self.features.evidence
+        rules = evidence.rules
+        columns = rules.target, rules.support, rules.body, evidence.path_confidence
+        content = [np.ascontiguousarray(column).tobytes() for column in columns]
+        choices = str(tuple(evidence.choices)).encode()
+        return b" ".join([super().fingerprint(), choices, *content])
+
+    def extra_repr(self) -> str:
+        """Returns the numbers of rules."""
+        paths = len(self.features.evidence.path_support)
+        return f"{len(self.features):,} rules with constants, {paths:,} with paths"
+
+    def _weigh(
+        self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor, leave_own: bool
+    ) -> Tensor:
+        h, r, t = (_ids(index) for index in (head_index, rel_type, tail_index))
+        value = torch.from_numpy(self.features.pairs(h, r, t, leave_own))
+        return (value.to(self.weight) * self.weight[rel_type]).sum(dim=1)
+
+    def _remember(self) -> None:
+        """Keeps the walks of training queries, which every epoch asks again."""
+        if self.training and torch.is_grad_enabled():
+            self.features.paths.remember()
+
+    def _head_part(self, head: int, rel: int, tail: int, *given: float) -> Part:
+        found = self.features.best_rule("head", head, rel, tail)
+        return _rule_part(found, "h", head, *given)
+
+    def _tail_part(self, head: int, rel: int, tail: int, *given: float) -> Part:
+        found = self.features.best_rule("tail", head, rel, tail)
+        return _rule_part(found, "t", tail, *given)
+
+    def _path_part(
+        self, head: int, rel: int, tail: int, contribution: float, weight: float
+    ) -> Part:
+        rule = self.features.best_path(head, rel, tail)
+        assert rule is not None
+        evidence, paths = self.features.evidence, self.features.paths
+        words: list[str | Ref] = []
+        steps = atoms(paths.rules, rule)
+        for relation, start, end in steps:
+            words += [" ∧ "] if words else []
+            words += [Ref("relation", relation), f"({start}, {end})"]
+        middles = paths.middles(rule, head, tail, limit=5).tolist() or [-1]
+        stops = ({"h": head, "t": tail, "x": middle} for middle in middles)
+        facts = tuple(tuple((s[a], r, s[b]) for r, a, b in steps) for s in stops)
+        support, body = (
+            int(column[rule]) for column in (evidence.path_support, evidence.path_body)
+        )
+        details = {"kind": _KINDS[PATH], "rule": rule, "support": support, "body": body}
+        note = (f"true for {support:,} of {body:,} pairs",)
+        details |= {"weight": weight}
+        return Part(contribution, tuple(words), note, facts, details=details)
+
+
+def _rule_part(
+    found: FoundRule | None, name: str, entity: int, contribution: float, weight: float
+) -> Part:
+    """Says what an entity has in common with others, and how often they agree."""
+    assert found is not None
+    relation, is_back = found.code >> 1, bool(found.code & 1)
+    other: str | Ref = "·" if found.entity < 0 else Ref("entity", found.entity)
+    ends = (other, ", ", name) if is_back else (name, ", ", other)
+    words: Words = (Ref("relation", relation), "(", *ends, ")")
+    fact: Fact = (entity, relation, found.entity)
+    fact = (fact[2], relation, fact[0]) if is_back else fact
+    paths = () if found.entity < 0 else ((fact,),)
+    note = (f"true for {found.support:,} of {found.body:,} like it",)
+    details = {"kind": name, "support": found.support, "body": found.body}
+    details |= {"confidence": found.confidence, "weight": weight}
+    return Part(contribution, words, note, paths, details=details)
+
+
+class _AddEvidence(torch.autograd.Function):
+    """Looks for evidence once, and keeps it for the way back."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        scores: Tensor,
+        weight: Tensor,
+        features: EvidenceFeatures,
+        queries: Queries,
+        columns: np.ndarray | None,
+    ) -> Tensor:
+        ctx.mark_dirty(scores)
+        entity, rel = _ids(queries.entity), _ids(queries.rel_type)
+        # Queries of one relation side by side: what is usual is looked up once.
+        order = np.argsort(rel, kind="stable")
+        entity, rel = entity[order], rel[order]
+        found = features.queries(queries.side, entity, rel, columns)
+        side, some = _number(queries.side), _columns(columns)
+        rows, weights = scores.detach().numpy(), weight.detach().numpy()
+
+        def add(i: int, _: None) -> None:
+            part, evidence = found[i]
+            own = rows[order[part]]
+            asked = entity[part], rel[part]
+            add_evidence(tuple(evidence), rel[part], weights, own)
+            usual = weights[:, 3:]
+            add_popularity(features.evidence, side, asked, usual, some, own)
+            rows[order[part]] = own
+
+        for _ in run_all(add, range(len(found)), no_scratch):
+            pass
+        ctx.found, ctx.features, ctx.some = found, features, some
+        ctx.asked, ctx.shape = (side, order, entity, rel), weight.shape
+        return scores
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+        side, order, entity, rel = ctx.asked
+        rows = grad.contiguous().numpy()
+        totals = np.zeros((len(ctx.found), *ctx.shape))
+
+        def add(i: int, _: None) -> None:
+            part, evidence = ctx.found[i]
+            own, asked = rows[order[part]], (entity[part], rel[part])
+            evidence_gradient(tuple(evidence), rel[part], own, totals[i])
+            given = ctx.features.evidence, side, asked, ctx.some, own
+            popularity_gradient(*given, totals[i][:, 3:])
+
+        for _ in run_all(add, range(len(ctx.found)), no_scratch):
+            pass
+        # Adding up in order keeps sums reproducible, whichever thread is first.
+        by_weight = torch.from_numpy(totals.sum(axis=0)).to(grad.dtype)
+        return grad, by_weight, None, None, None
+
+
+def _number(side: str) -> int:
+    return 0 if side == "tail" else 1
+
+
+def _columns(columns: np.ndarray | None) -> np.ndarray:
+    return np.empty(0, np.int64) if columns is None else columns
+
+
+def _ids(index: Tensor) -> np.ndarray:
+    return index.detach().cpu().contiguous().numpy()

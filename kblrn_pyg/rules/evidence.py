@@ -1,0 +1,364 @@
+"""The best evidence for a triple: rules with constants, and paths by confidence."""
+
+import logging
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from torch_geometric.data import Data, HeteroData
+
+from kblrn_pyg.data import as_kb
+from kblrn_pyg.data.ids import check_ids
+from kblrn_pyg.data.queries import check_side
+from kblrn_pyg.kernels.evidence import (
+    Choices,
+    ConstantRules,
+    Evidence,
+    Features,
+    best_rule,
+    candidate_evidence,
+    features_of,
+    mine_features,
+    new_scratch,
+    pair_evidence,
+    path_sureness,
+    query_evidence,
+    turn_round,
+    usual_candidates,
+)
+from kblrn_pyg.kernels.threads import (
+    ScratchPool,
+    default_threads,
+    no_scratch,
+    run_all,
+    run_slices,
+)
+from kblrn_pyg.progress import ProgressBar
+from kblrn_pyg.rules.features import PathFeatures
+from kblrn_pyg.rules.ruleset import Ids, RuleSet
+
+logger = logging.getLogger(__name__)
+
+# Each thread is given features many times, so that all end together.
+_PARTS_A_THREAD = 32
+
+
+class QueryEvidence(NamedTuple):
+    r"""The entities that there is evidence for, for each query of a batch.
+
+    Args:
+        ptr (numpy.ndarray): Where the entries of each query begin.
+        column (numpy.ndarray): The entity of each entry, or its column.
+        value (numpy.ndarray): Three numbers for each entry: what the surest rule
+            for the head, for the tail and the surest path give.
+    """
+
+    ptr: Ids
+    column: Ids
+    value: np.ndarray
+
+
+class FoundRule(NamedTuple):
+    r"""The surest rule that holds.
+
+    Args:
+        code (int): The code of the step that entities have in common.
+        entity (int): Where it leads, -1 for anywhere.
+        support (int): For how many of them the prediction is true.
+        body (int): Of how many.
+        confidence (float): How far the rule is believed.
+    """
+
+    code: int
+    entity: int
+    support: int
+    body: int
+    confidence: float
+
+
+class EvidenceFeatures:
+    r"""Looks for the surest rules that speak for triples.
+
+    A rule with constants says what entities that share a fact have in common
+    besides: "of 14 who won this award, 12 have this nationality". All rules with the
+    least support are counted, from the known triples of a knowledge base. A rule
+    whose body is a path is believed as far as its PCA confidence, shrunk alike:
+
+    .. math::
+        \textrm{confidence} = \frac{\textrm{support}}{\textrm{body} + \beta}
+
+    Args:
+        data (HeteroData or Data): The knowledge base.
+        rules (RuleSet): The rules with paths, with their PCA confidences.
+        min_support (int, optional): The least support of rules with constants.
+            (default: :obj:`2`)
+        shrinkage (float, optional): What :math:`\beta` is. (default: :obj:`5.0`)
+        floor (float, optional): The confidence below which differences count
+            little. (default: :obj:`0.03`)
+        max_degree (int, optional): Entities with more features than this are no
+            examples of rules: the pairs of their features are too many.
+            (default: :obj:`10_000`)
+        max_rules (int, optional): The largest number of rules with constants; the
+            least support is raised until there are no more.
+            (default: :obj:`100_000_000`)
+    """
+
+    def __init__(
+        self,
+        data: HeteroData | Data,
+        rules: RuleSet,
+        min_support: int = 2,
+        shrinkage: float = 5.0,
+        floor: float = 0.03,
+        max_degree: int = 10_000,
+        max_rules: int = 100_000_000,
+    ) -> None:
+        if not rules.is_measured:
+            raise ValueError(
+                "'rules' must have supports and PCA confidences: mine them, or "
+                "measure those of a file"
+            )
+        self.paths = PathFeatures(as_kb(data), rules)
+        self.num_entities = self.paths.num_entities
+        features = features_of(self.paths.all_facts)
+        counted = np.diff(features.ptr) <= max_degree
+        if not counted.all():
+            logger.info(
+                "%s entities with more than %s features are no examples of rules",
+                f"{np.count_nonzero(~counted):,}",
+                f"{max_degree:,}",
+            )
+        while (mined := _mine(features, counted, min_support, max_rules)) is None:
+            min_support += 1
+        choices = Choices(min_support, shrinkage, floor)
+        self.evidence = _evidence(features, counted, mined, rules, choices)
+        self._pool = ScratchPool(partial(new_scratch, self.num_entities))
+        self._columns: Ids | None = None  # those of the last call
+        self._column_of = np.empty(0, np.int64)
+
+    def __len__(self) -> int:
+        """Returns the number of rules with constants."""
+        return len(self.evidence.rules.target)
+
+    def pairs(
+        self, head: Ids, rel: Ids, tail: Ids, leave_own: bool = False
+    ) -> np.ndarray:
+        r"""Returns five numbers for each triple.
+
+        They are what the surest rule for the head, for the tail, and the surest path
+        give, :math:`\log (1 + \textrm{confidence} / \textrm{floor})`, and how usual
+        the tail and the head are.
+
+        Args:
+            head (numpy.ndarray): The head of each triple.
+            rel (numpy.ndarray): The relation of each triple.
+            tail (numpy.ndarray): The tail of each triple.
+            leave_own (bool, optional): If set to :obj:`True`, a triple that is a
+                fact is no example of a rule: without it, support and body are one
+                less. (default: :obj:`False`)
+        """
+        found = self.paths.pairs(head, rel, tail, leave_own)  # checks the ids
+
+        def find(part: slice) -> np.ndarray:
+            facts = head[part], rel[part], tail[part]
+            ptr = found.ptr[part.start : part.stop + 1]
+            return pair_evidence(self.evidence, facts, (ptr, found.rule), leave_own)
+
+        return np.concatenate(_in_slices(find, len(head)) or [np.zeros((0, 5), "f")])
+
+    def queries(
+        self, side: str, entity: Ids, rel: Ids, columns: Ids | None = None
+    ) -> list[tuple[slice, QueryEvidence]]:
+        r"""Finds what there is evidence for, for each query.
+
+        Args:
+            side (str): The side that is asked for.
+            entity (numpy.ndarray): The known entity of each query.
+            rel (numpy.ndarray): The relation of each query.
+            columns (numpy.ndarray, optional): The entities to look at, none of them
+                twice. (default: :obj:`None`, all)
+
+        Returns:
+            The evidence of some queries, for all queries.
+        """
+        kept = self.paths.walk_arguments(side, entity, rel)  # checks the ids
+        column_of = self.columns_of(columns)
+
+        def find(part: slice) -> tuple[slice, QueryEvidence]:
+            asked = entity[part], rel[part]
+            given = self.evidence, _some(kept, part), _number(side), asked, column_of
+            with self._pool.borrowed() as scratch:
+                return part, QueryEvidence(*query_evidence(*given, scratch))
+
+        return _in_slices(find, len(entity))
+
+    def candidates(
+        self, side: str, entity: Ids, rel: Ids, candidates: Ids
+    ) -> np.ndarray:
+        r"""Returns three numbers for each candidate of each query.
+
+        Args:
+            side (str): The side that is asked for.
+            entity (numpy.ndarray): The known entity of each query.
+            rel (numpy.ndarray): The relation of each query.
+            candidates (numpy.ndarray): A row of entities for each query.
+        """
+        kept = self.paths.walk_arguments(side, entity, rel)
+        check_ids({"candidates": (candidates, self.num_entities)})
+
+        def find(part: slice) -> np.ndarray:
+            asked = entity[part], rel[part]
+            given = self.evidence, _some(kept, part), _number(side), asked
+            with self._pool.borrowed() as scratch:
+                return candidate_evidence(*given, candidates[part], scratch)
+
+        found = _in_slices(find, len(entity))
+        return np.concatenate(found or [np.zeros((*candidates.shape, 3), "f")])
+
+    def usual(self, side: str, entity: Ids, rel: Ids, candidates: Ids) -> np.ndarray:
+        r"""Returns how usual the tail and the head of each candidate's triple are.
+
+        Args:
+            side (str): The side that is asked for.
+            entity (numpy.ndarray): The known entity of each query.
+            rel (numpy.ndarray): The relation of each query.
+            candidates (numpy.ndarray): A row of entities for each query.
+        """
+        return usual_candidates(self.evidence, _number(side), (entity, rel), candidates)
+
+    def columns_of(self, columns: Ids | None) -> Ids:
+        """Returns the column of each entity, -1 for none; nothing for all."""
+        if columns is None:
+            return np.empty(0, np.int64)
+        last = self._columns
+        if last is not columns:
+            check_ids({"entities": (columns, self.num_entities)})
+            if last is None:
+                self._column_of = np.full(self.num_entities, -1)
+            else:  # not all, which may be many
+                self._column_of[last] = -1
+            self._column_of[columns] = np.arange(len(columns))
+            self._columns = columns
+        return self._column_of
+
+    def best_rule(self, side: str, head: int, rel: int, tail: int) -> FoundRule | None:
+        r"""Returns the surest rule with constants that speaks for a triple.
+
+        Args:
+            side (str): Whose features it looks at: :obj:`"head"` or :obj:`"tail"`.
+            head (int): The head.
+            rel (int): The relation.
+            tail (int): The tail.
+        """
+        check_side(side)
+        known, other = (head, tail) if side == "head" else (tail, head)
+        code = 2 * rel + (side == "tail")
+        feature, *numbers = best_rule(self.evidence, code, known, other, False)
+        if feature < 0:
+            return None
+        features = self.evidence.features
+        step = int(features.code[feature]), int(features.entity[feature])
+        support, body, confidence = numbers
+        return FoundRule(*step, int(support), int(body), float(confidence))
+
+    def best_path(self, head: int, rel: int, tail: int) -> int | None:
+        r"""Returns the surest path rule that holds for a triple, by its position.
+
+        Args:
+            head (int): The head.
+            rel (int): The relation.
+            tail (int): The tail.
+        """
+        rules = self.paths.pairs([head], [rel], [tail]).rule
+        sure = [path_sureness(self.evidence, rule, False) for rule in rules]
+        return int(rules[np.argmax(sure)]) if any(sure) else None
+
+
+def _mine(
+    features: Features, counted: np.ndarray, least: int, max_rules: int
+) -> tuple[Ids, ...] | None:
+    """Finds all rules with the least support, or nothing if there are too many."""
+    size = np.diff(features.holder_ptr)
+    rows = np.flatnonzero(size >= least)
+    degree = np.where(counted, np.diff(features.ptr), 0)
+    work = np.add.reduceat(np.append(degree[features.holder], 0), features.holder_ptr)
+    done = np.append(0, np.cumsum(work[:-1][rows]))
+    bounds = np.linspace(0, done[-1], _PARTS_A_THREAD * default_threads() + 1)
+    bounds = np.unique(np.append(np.searchsorted(done, bounds), [0, len(rows)]))
+    parts = [rows[a:b] for a, b in zip(bounds[:-1], bounds[1:])]
+
+    def mine(i: int, count: np.ndarray) -> tuple[int, tuple[Ids, ...]]:
+        return i, mine_features(features, parts[i], counted, least, count)
+
+    def new_count() -> np.ndarray:
+        return np.zeros(len(size), np.int32)
+
+    found, total = {}, 0
+    tasks = run_all(mine, range(len(parts)), new_count)
+    bar = ProgressBar(
+        tasks,
+        total=len(parts),
+        desc="counting",
+        unit="part",
+        delay=3,
+        leave=False,
+        disable=None,
+    )
+    for i, columns in bar:
+        found[i], total = columns, total + len(columns[1])
+        if total > max_rules:
+            logger.info(
+                "more than %s rules with constants have a support of %s: only those "
+                "of more are kept",
+                f"{max_rules:,}",
+                least,
+            )
+            return None
+    empty = (np.empty(0, np.int64), *(np.empty(0, np.int32),) * 3)
+    several = zip(*[empty, *(found[i] for i in range(len(parts)))])
+    number, target, support, body = map(np.concatenate, several)
+    number_of = np.zeros(len(size), np.int64)
+    number_of[rows] = number
+    return np.append(0, np.cumsum(number_of)), target, support, body
+
+
+def _evidence(
+    features: Features,
+    counted: np.ndarray,
+    mined: tuple[Ids, ...],
+    paths: RuleSet,
+    choices: Choices,
+) -> Evidence:
+    """Says how far rules are believed."""
+    ptr, target, support, body = mined
+    sure = (support / (body + choices.shrinkage)).astype(np.float32)
+    back_ptr, source, back = turn_round(ptr, target, sure, len(features.code))
+    rules = ConstantRules(
+        ptr, target, support, body, sure, back_ptr, source, back, counted
+    )
+    size = np.diff(features.holder_ptr)
+    whole = size[features.code_ptr[-1] + features.code] + choices.shrinkage
+    path_body = np.maximum(paths.pca_body_size, 1)
+    return Evidence(
+        features,
+        rules,
+        (size / whole).astype(np.float32),
+        paths.support,
+        path_body,
+        (paths.support / (path_body + choices.shrinkage)).astype(np.float32),
+        choices,
+    )
+
+
+def _some(kept: tuple, part: slice) -> tuple:
+    paths, walks, place = kept
+    return paths, walks, place[part]
+
+
+def _number(side: str) -> int:
+    return 0 if side == "tail" else 1
+
+
+def _in_slices(find: Any, size: int) -> list[Any]:
+    """Calls a function for slices of rows, by threads, in order."""
+    return run_slices(lambda part, _: find(part), size, no_scratch) if size else []

@@ -1,0 +1,250 @@
+"""A slow, obviously correct twin of evidence by constant rules, paths and popularity.
+
+Facts are triples (h, r, t), treated as a set; step codes are those of `naive`. An
+entity x has the feature (k, d) iff there is a step from x over the code k to d, and
+(k, None), "any", iff it has (k, d) for some d. A constant rule (f, g) says: who has
+the feature f has the feature g. Standard library only.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import naive
+
+Triple = tuple[int, int, int]
+Feature = tuple[int, int | None]
+ConstantRule = tuple[Feature, Feature]
+PathRule = tuple[int, tuple[bool | str, tuple[int, ...]], int, int]
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What counts as a rule, and how counts become numbers."""
+
+    least: int = 2  # the least support of a constant rule
+    max_degree: int | None = None  # entities with more features are not counted
+    shrinkage: float = 5.0
+    floor: float = 0.03
+    walks: naive.Choices = naive.Choices()  # what grounds the body of a path rule
+
+
+DEFAULT = Choices()
+
+
+# ---------------------------------------------------------------------------
+# Constant rules
+# ---------------------------------------------------------------------------
+
+
+def as_set(facts: Iterable[Triple]) -> set[Triple]:
+    """The facts, each of them once."""
+    return {(int(h), int(r), int(t)) for h, r, t in facts}
+
+
+def entity_features(facts: Iterable[Triple]) -> dict[int, set[Feature]]:
+    """Entity -> all its features; entities without facts are absent."""
+    features: dict[int, set[Feature]] = {}
+    for h, r, t in as_set(facts):
+        features.setdefault(h, set()).update([(2 * r, t), (2 * r, None)])
+        features.setdefault(t, set()).update([(2 * r + 1, h), (2 * r + 1, None)])
+    return features
+
+
+def is_counted(
+    features: Mapping[int, set[Feature]], x: int, max_degree: int | None = None
+) -> bool:
+    """Whether the entity has few enough features to be an example of rules."""
+    return max_degree is None or len(features.get(x, set())) <= max_degree
+
+
+def is_rule(f: Feature, g: Feature) -> bool:
+    """Whether (f, g) may be a rule: g has an entity, and f is not part of g."""
+    code, entity = g
+    return entity is not None and f != g and f != (code, None)
+
+
+def measure(
+    features: Mapping[int, set[Feature]],
+    f: Feature,
+    g: Feature,
+    max_degree: int | None = None,
+) -> tuple[int, int]:
+    """Support and body of (f, g): two counts of counted entities."""
+    support = body = 0
+    for x, of_x in features.items():
+        if is_counted(features, x, max_degree):
+            if f in of_x and g in of_x:
+                support += 1
+            if f in of_x and (g[0], None) in of_x:
+                body += 1
+    return support, body
+
+
+def constant_rules(
+    facts: Iterable[Triple], least: int = 2, max_degree: int | None = None
+) -> dict[ConstantRule, tuple[int, int]]:
+    """All rules (f, g) -> (support, body) that reach the least support."""
+    features = entity_features(facts)
+    rules = {}
+    seen = set()
+    for of_x in features.values():
+        for f in of_x:
+            for g in of_x:
+                if not is_rule(f, g) or (f, g) in seen:
+                    continue
+                seen.add((f, g))
+                support, body = measure(features, f, g, max_degree)
+                if support >= max(1, least):
+                    rules[f, g] = (support, body)
+    return rules
+
+
+# ---------------------------------------------------------------------------
+# Evidence
+# ---------------------------------------------------------------------------
+
+
+def from_known(
+    facts: Iterable[Triple],
+    k: int,
+    a: int,
+    c: int,
+    choices: Choices = DEFAULT,
+    leave_own: bool = False,
+) -> float:
+    """The best confidence of a rule (f, (k, c)) whose f is a feature of a, or 0.
+
+    With `leave_own`, and if a has (k, c): neither the asked fact nor a itself, as an
+    example, counts.
+    """
+    features = entity_features(facts)
+    of_a = features.get(a, set())
+    g = (k, c)
+    leave = leave_own and g in of_a
+    best = 0.0
+    for f in of_a:
+        if not is_rule(f, g):
+            continue
+        if leave and a == c and f == (k ^ 1, a):  # the asked fact, from its other end
+            continue
+        support, body = measure(features, f, g, choices.max_degree)
+        if leave and is_counted(features, a, choices.max_degree):
+            support, body = support - 1, body - 1
+        if support >= max(1, choices.least):
+            best = max(best, support / (body + choices.shrinkage))
+    return best
+
+
+def path_confidence(support: int, pca_body: int, shrinkage: float = 5.0) -> float:
+    """The confidence of a path rule, 0 if its support is unknown (-1)."""
+    if support < 0:
+        return 0.0
+    return support / (max(pca_body, 1) + shrinkage)
+
+
+def naive_body(body: tuple[bool | str, tuple[int, ...]]) -> naive.Body:
+    """The body as `naive` writes it; its kind may also be "path" or "parallel"."""
+    kind, codes = body
+    if not isinstance(kind, str):
+        kind = "parallel" if kind else "path"
+    return kind, tuple(int(code) for code in codes)
+
+
+def from_paths(
+    facts: Iterable[Triple],
+    path_rules: Iterable[PathRule],
+    h: int,
+    r: int,
+    t: int,
+    choices: Choices = DEFAULT,
+    leave_own: bool = False,
+) -> float:
+    """The best confidence of a path rule of r whose body holds for (h, t), or 0.
+
+    With `leave_own`, and if (h, r, t) is a fact: bodies must hold without it, and it
+    does not count as an example.
+    """
+    known = as_set(facts)
+    leave = leave_own and (h, r, t) in known
+    without = (h, r, t) if leave else None
+    walks = choices.walks._asdict()
+    best = 0.0
+    for relation, body, support, pca_body in path_rules:
+        if relation != r:
+            continue
+        if not naive.holds(known, naive_body(body), h, t, without=without, **walks):
+            continue
+        if leave:
+            support, pca_body = support - 1, max(pca_body - 1, 1)
+            if support < 1:
+                continue
+        best = max(best, path_confidence(support, pca_body, choices.shrinkage))
+    return best
+
+
+def popularity(
+    facts: Iterable[Triple],
+    k: int,
+    c: int,
+    choices: Choices = DEFAULT,
+    without: int | None = None,
+) -> float:
+    """The share of the entities with (k, None) that have (k, c), shrunk.
+
+    The entity `without` does not count, if it has (k, c): this is leave-one-out.
+    """
+    features = entity_features(facts)
+    having = {x for x in features if (k, c) in features[x]}
+    able = {x for x in features if (k, None) in features[x]}
+    if without in having:
+        having = having - {without}
+        able = able - {without}
+    if not having:
+        return 0.0
+    return len(having) / (len(able) + choices.shrinkage)
+
+
+# ---------------------------------------------------------------------------
+# Triples
+# ---------------------------------------------------------------------------
+
+
+def triple_features(
+    facts: Iterable[Triple],
+    path_rules: Iterable[PathRule],
+    h: int,
+    r: int,
+    t: int,
+    choices: Choices = DEFAULT,
+    leave_own: bool = False,
+) -> list[float]:
+    """The five features: known of h, known of t, paths, popular tail, popular head."""
+    facts = as_set(facts)
+    along, against = 2 * r, 2 * r + 1
+
+    def scaled(confidence: float) -> float:
+        return math.log(1 + confidence / choices.floor)
+
+    return [
+        scaled(from_known(facts, along, h, t, choices, leave_own)),
+        scaled(from_known(facts, against, t, h, choices, leave_own)),
+        scaled(from_paths(facts, path_rules, h, r, t, choices, leave_own)),
+        popularity(facts, along, t, choices, without=h if leave_own else None),
+        popularity(facts, against, h, choices, without=t if leave_own else None),
+    ]
+
+
+def score(
+    facts: Iterable[Triple],
+    path_rules: Iterable[PathRule],
+    weight: Mapping[int, Sequence[float]] | Sequence[Sequence[float]],
+    h: int,
+    r: int,
+    t: int,
+    choices: Choices = DEFAULT,
+    leave_own: bool = False,
+) -> float:
+    """The sum of the triple's features, weighted by relation."""
+    features = triple_features(facts, path_rules, h, r, t, choices, leave_own)
+    return sum(float(weight[r][j]) * feature for j, feature in enumerate(features))
