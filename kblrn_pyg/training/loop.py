@@ -319,9 +319,10 @@ class _Training:
         if not sets:
             return {}
         # Validation may take longer than the epoch. It can be left at any time,
-        # because it is done again when the training continues.
+        # because it is done again when the training continues. Several processes
+        # leave it at its end, together.
         self._save()
-        with guard.at_once():
+        with guard.at_once() if self.sharded.shard is None else nullcontext():
             found = [
                 evaluate(self.model, one.data, one.filter_with).metrics()
                 for one in sets
@@ -353,6 +354,9 @@ class _Training:
     def _stop_if_asked(self, guard: InterruptGuard) -> None:
         if any_says(guard.requested):
             self._save()
+            # All processes have got here. Any other error may be that of one process,
+            # which must not wait for the others: it leaves the model split.
+            self.sharded.join()
             raise KeyboardInterrupt
 
     def _save(self) -> None:
