@@ -102,6 +102,16 @@ def test_import_mistakes(files, capsys, monkeypatch, changes, message):
     assert not (files / "mine").exists()
 
 
+def test_only_the_first_process_prints(monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for rank, is_first in (("0", True), ("1", False)):
+        monkeypatch.setenv("RANK", rank)
+        for words, code in ((["data"], 0), (["mine", "--help"], 0), (["mine"], 2)):
+            done = run("kblrn", *words)
+            assert done.code == code
+            assert bool(done.out + done.err) == is_first
+
+
 @pytest.mark.parametrize(
     "arguments", [[], ["nonsense"], ["data", "a", "b"], ["import", "--train", "x"]]
 )

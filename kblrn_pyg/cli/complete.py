@@ -2,7 +2,7 @@
 
 import argparse
 
-from kblrn_pyg.cli.options import add_run, shows_progress
+from kblrn_pyg.cli.options import add_run, is_first_process, shows_progress
 from kblrn_pyg.cli.predict import (
     add_output_arguments,
     check_output_options,
@@ -28,4 +28,5 @@ def run(options: argparse.Namespace) -> None:
 
     model = load_model(options.run)
     found = complete(model, options.k, options.relation, progress=shows_progress())
-    write_predictions(found, options)
+    if is_first_process():
+        write_predictions(found, options)

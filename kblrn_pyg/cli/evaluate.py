@@ -7,6 +7,7 @@ from kblrn_pyg.cli.options import (
     FIGURES,
     add_run,
     figures_table,
+    is_first_process,
     shows_progress,
     to_json,
 )
@@ -51,6 +52,8 @@ def run(options: argparse.Namespace) -> None:
         relations=options.relation,
         progress=shows_progress(),
     )
+    if not is_first_process():
+        return
     report = Report.of(table)
     if options.markdown:
         print(report.to_markdown(None if options.per_relation else 0), end="")

@@ -7,10 +7,11 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import NoReturn
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from typing import NoReturn, TextIO
 
 from kblrn_pyg import __version__
+from kblrn_pyg.cli.options import has_several_processes, is_first_process
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +29,8 @@ COMMANDS = {
     "mine": ("find the path rules of a data set", "kblrn_pyg.cli.mine"),
     "import": ("turn your own files into a data set", "kblrn_pyg.cli.import_files"),
 }
+# What the processes that 'torchrun' started do together. The first one does the rest.
+_SHARED = {"demo", "train", "evaluate", "complete", "mine"}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -58,11 +61,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="COMMAND",
         help="; ".join(f"{name}: {text}" for name, (text, _) in COMMANDS.items()),
     )
-    command = parser.parse_args(arguments[:1]).command
-    return _run(command, arguments[1:])
+    with _quiet_unless_first() as errors:
+        command = parser.parse_args(arguments[:1]).command
+        if command not in _SHARED and not is_first_process():
+            return 0
+        return _run(command, arguments[1:], errors)
 
 
-def _run(command: str, arguments: list[str]) -> int:
+def _run(command: str, arguments: list[str], errors: TextIO) -> int:
     module = importlib.import_module(COMMANDS[command][1])
     parser = _Parser(prog=f"kblrn {command}", description=module.__doc__)
     module.add_arguments(parser)
@@ -71,18 +77,50 @@ def _run(command: str, arguments: list[str]) -> int:
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     try:
         with _one_line_warnings(f"kblrn {command}"):
+            if command in _SHARED:
+                _join_processes()
             module.run(options)
         sys.stdout.flush()  # here, where a failure is still reported
     except BrokenPipeError:
         return _leave_quietly()
     except (ValueError, OSError, ImportError) as error:
         logger.debug("kblrn %s failed", command, exc_info=True)
-        print(f"kblrn {command}: {error}", file=sys.stderr)
+        print(f"kblrn {command}{_which_process()}: {error}", file=errors)
         return 2
     except KeyboardInterrupt:
         print(f"kblrn {command}: interrupted", file=sys.stderr)
         return 130
     return 0
+
+
+@contextmanager
+def _quiet_unless_first() -> Iterator[TextIO]:
+    """Keeps all processes but the first from printing anything but errors.
+
+    Errors, which may be those of one process only, go to what is yielded.
+    """
+    errors = sys.stderr
+    if is_first_process():
+        yield errors
+        return
+    with (
+        open(os.devnull, "w", encoding="utf-8") as nowhere,
+        redirect_stdout(nowhere),
+        redirect_stderr(nowhere),
+    ):
+        yield errors
+
+
+def _join_processes() -> None:
+    """Lets several processes share the work; one does not wait for torch here."""
+    if has_several_processes():
+        from kblrn_pyg.training.process import join_processes
+
+        join_processes()
+
+
+def _which_process() -> str:
+    return "" if is_first_process() else f" (process {os.environ['RANK']})"
 
 
 @contextmanager

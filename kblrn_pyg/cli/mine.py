@@ -4,7 +4,12 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kblrn_pyg.cli.options import add_settings, given_settings, shows_progress
+from kblrn_pyg.cli.options import (
+    add_settings,
+    given_settings,
+    is_first_process,
+    shows_progress,
+)
 from kblrn_pyg.data import DataError
 from kblrn_pyg.datasets.names import COUNTS, check_name
 from kblrn_pyg.rules.settings import PAPER, MineSettings
@@ -62,6 +67,8 @@ def run(options: argparse.Namespace) -> None:
     relation = names.resolve(options.relation) if options.relation else None
     preset = PAPER if options.preset == "paper" else {}
     rules = mine_rules(data, **preset | given, progress=shows_progress())
+    if not is_first_process():
+        return
     shown = rules if relation is None else rules.filter(relations=[relation])
     print(_summary(rules))
     print()

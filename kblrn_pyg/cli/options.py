@@ -80,7 +80,12 @@ def shows_progress() -> bool:
 
 def is_first_process() -> bool:
     """Whether this is the only process, or the first that ``torchrun`` started."""
-    return os.environ.get("RANK", "0") == "0"
+    return not has_several_processes() or os.environ.get("RANK", "0") == "0"
+
+
+def has_several_processes() -> bool:
+    """Whether ``torchrun`` started several processes."""
+    return int(os.environ.get("WORLD_SIZE", "1")) > 1
 
 
 def to_json(content: Any) -> str:

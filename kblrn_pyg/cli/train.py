@@ -14,6 +14,7 @@ from kblrn_pyg.cli.options import (
     add_settings,
     figures_table,
     given_settings,
+    has_several_processes,
     is_first_process,
     option_name,
     settings_from,
@@ -126,7 +127,7 @@ def _by_size(
     for_model = choose_model(num_nodes, given[0], "l" in model.experts)
     model = replace(model, **for_model)
     for_training = choose_training(model.sparse, given[1])
-    if (for_model or for_training) and is_first_process():
+    if for_model or for_training:
         print(choice_text(num_nodes, for_model | for_training), file=sys.stderr)
     return {"model": model, "training": replace(training, **for_training)}
 
@@ -152,12 +153,10 @@ def _stored_by_first(folder: Run, resume: bool) -> tuple["Settings", bool]:
     """
     if os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0":
         resume = resume or folder.settings_path.exists()
-    if os.environ.get("WORLD_SIZE", "1") == "1":
+    if not has_several_processes():
         return _stored_settings(folder, resume), resume
     from kblrn_pyg.shard import agreed
-    from kblrn_pyg.training.process import join_processes
 
-    join_processes()
     stored = _stored_settings(folder, resume) if is_first_process() else None
     return agreed((stored, resume))
 

@@ -81,13 +81,14 @@ def complete(
     if relations is None:
         relations = range(len(names.relations))
     batches = list(_sensible_queries(kb, relation_ids(relations, names.relations)))
+    batches = batches[process_rank() :: num_processes()]  # each does its share
     best = _Best(k, model.num_nodes)
     total = sum(len(queries) for queries, _, _ in batches)
     bar = ProgressBar(
         total=total, desc="Completing", unit="query", disable=not progress
     )
     with bar, evaluating(model):
-        for asked, answers, has_loops in batches[process_rank() :: num_processes()]:
+        for asked, answers, has_loops in batches:
             for queries, scores, probability in score_queries(model, asked):
                 row = np.arange(len(queries))
                 found = facts.answers(queries)

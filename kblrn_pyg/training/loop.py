@@ -5,10 +5,9 @@ import logging
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, fields, replace
-from functools import partial
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -16,18 +15,10 @@ from torch import Tensor
 
 from kblrn_pyg.data import DataError, flat_triples
 from kblrn_pyg.evaluation import device_of, evaluate, kb_for
-from kblrn_pyg.nn.kblrn import KBLRN
 from kblrn_pyg.nn.model_file import versions
 from kblrn_pyg.nn.one_thread import one_torch_thread
 from kblrn_pyg.progress import ProgressBar
-from kblrn_pyg.shard import (
-    Shard,
-    add_up_gradients,
-    agreed,
-    any_says,
-    num_processes,
-    process_rank,
-)
+from kblrn_pyg.shard import agreed, any_says, process_rank
 from kblrn_pyg.sizes import choice_text, choose_training
 from kblrn_pyg.training import process
 from kblrn_pyg.training.checkpoint import (
@@ -41,6 +32,7 @@ from kblrn_pyg.training.optimizers import make_optimizer
 from kblrn_pyg.training.process import Interrupted, InterruptGuard
 from kblrn_pyg.training.run import Run
 from kblrn_pyg.training.settings import FitSettings
+from kblrn_pyg.training.sharded import ShardedModel, own_run
 from kblrn_pyg.training.validation import (
     Graph,
     ValidationSet,
@@ -121,7 +113,7 @@ def fit(
         if chosen:
             logger.info(choice_text(model.num_nodes, chosen))
         changes = chosen | changes
-    settings = _changed(settings or FitSettings(), changes)
+    settings = (settings or FitSettings()).changed(changes)
     sets = validation_sets(model, val, filter_with, settings.patience)
     training = _Training(model, train, sets, settings, run)
     stoppable = InterruptGuard(enabled=run is not None)
@@ -141,17 +133,6 @@ def fit(
     return training.result()
 
 
-def _changed(settings: FitSettings, changes: Mapping[str, Any]) -> FitSettings:
-    names = [field.name for field in fields(settings)]
-    for name in changes:
-        if name not in names:
-            raise TypeError(
-                f"fit() got an unexpected keyword argument {name!r}, expected one of "
-                f"{', '.join(names)}"
-            )
-    return replace(settings, **changes)
-
-
 class _Training:
     """A training and its state."""
 
@@ -164,6 +145,7 @@ class _Training:
         run: Run | None,
     ) -> None:
         self.model, self.sets, self.settings, self.run = model, sets, settings, run
+        self.own_run = own_run(run)
         triples = flat_triples(kb_for(model, train, "train"), "edge_index")
         if triples[0].numel() == 0:
             raise ValueError("'train' must have at least one triple (got none)")
@@ -192,36 +174,12 @@ class _Training:
                 "'optimizer' must be adagrad for row-sparse gradients (got "
                 f"{settings.optimizer})"
             )
-        self.split = self._split_entities()
+        self.sharded = ShardedModel(model)
         self.optimizer = make_optimizer(settings.optimizer, self._parameter_groups())
         self.rates = [group["lr"] for group in self.optimizer.param_groups]
         self.position = Position()
         self.history: list[dict[str, Any]] = []
         self.rng: dict[str, Any] | None = None  # of the checkpoint
-
-    def _split_entities(self) -> set[str]:
-        """Splits the entities among processes, if there are several."""
-        if num_processes() == 1:
-            return set()
-        if not isinstance(self.model, KBLRN):
-            raise ValueError("'model' must be a KBLRN to be trained by processes")
-        if not self.model.is_exact and self.model.negatives != "shared":
-            raise ValueError(
-                "'negatives' must be shared, or 'num_negatives' all, to train with "
-                f"several processes (got {self.model.negatives!r})"
-            )
-        shard = Shard.of_this_process(self.model.num_nodes)
-        return self.model.split_entities(shard)
-
-    @property
-    def shard(self) -> Shard | None:
-        """The entities of this process, if there are several processes."""
-        return getattr(self.model, "shard", None)
-
-    @property
-    def own_run(self) -> Run | None:
-        """The folder to write to: only the first process does."""
-        return self.run if process_rank() == 0 else None
 
     def _parameter_groups(self) -> list[dict[str, Any]]:
         """The parameters of the model with their learning rates."""
@@ -246,26 +204,22 @@ class _Training:
         continues = agreed(resume and run.checkpoint_path.exists())
         if continues:
             self._load(run)
-        if self.own_run is None:
-            self._begin_beside(continues)
-            return
-        with run.started(self.history):
-            if run.settings is not None:
-                run.write_settings(run.settings)
-            elif not run.settings_path.exists():
-                model, training = dict(self.model.config), asdict(self.settings)
-                run.write_settings({"model": model, "training": training})
+        writes = self.own_run is not None
+        with run.started(self.history) if writes else nullcontext():
+            if writes:
+                self._write_settings(run)
+            # All processes take part in what the first one saves.
             if not continues:  # there is a model, even if nothing is to be learned
                 self._save()
             if not agreed(continues and run.model_path.exists()):
                 self._save_model()
 
-    def _begin_beside(self, continues: bool) -> None:
-        """Takes part in what the first process saves."""
-        if not continues:
-            self._save()
-        if not agreed(None):
-            self._save_model()
+    def _write_settings(self, run: Run) -> None:
+        if run.settings is not None:
+            run.write_settings(run.settings)
+        elif not run.settings_path.exists():
+            model, training = dict(self.model.config), asdict(self.settings)
+            run.write_settings({"model": model, "training": training})
 
     def learn(
         self, guard: InterruptGuard, callbacks: Sequence[Callback], progress: bool
@@ -287,16 +241,7 @@ class _Training:
         if self.sets and (best := self.sets[0].weights) is not None:
             self.model.load_state_dict(best)
         self._save_model()
-        self._join_entities()
-
-    def _join_entities(self) -> None:
-        """Gives the whole model back to every process."""
-        if self.shard is None:
-            return
-        for one in self.sets:
-            if one.weights is not None:
-                one.weights = self.shard.gather_all(one.weights, self.split)
-        self.model.join_entities()  # type: ignore[attr-defined]
+        self.sharded.join(self.sets)
 
     def result(self) -> FitResult:
         best = {one.name: one.best for one in self.sets if one.best is not None}
@@ -349,10 +294,7 @@ class _Training:
                 f"(got {self.settings.lr})"
             )
         loss.backward()
-        if self.shard is not None:
-            named = self.model.named_parameters()  # type: ignore[attr-defined]
-            shared = [one for name, one in named if name not in self.split]
-            add_up_gradients(shared)
+        self.sharded.add_up_gradients()
         return value
 
     def _end_epoch(self, guard: InterruptGuard, callbacks: Sequence[Callback]) -> None:
@@ -377,9 +319,10 @@ class _Training:
         if not sets:
             return {}
         # Validation may take longer than the epoch. It can be left at any time,
-        # because it is done again when the training continues.
+        # because it is done again when the training continues. Several processes
+        # leave it at its end, together.
         self._save()
-        with guard.at_once():
+        with guard.at_once() if self.sharded.shard is None else nullcontext():
             found = [
                 evaluate(self.model, one.data, one.filter_with).metrics()
                 for one in sets
@@ -411,45 +354,29 @@ class _Training:
     def _stop_if_asked(self, guard: InterruptGuard) -> None:
         if any_says(guard.requested):
             self._save()
+            # All processes have got here. Any other error may be that of one process,
+            # which must not wait for the others: it leaves the model split.
+            self.sharded.join()
             raise KeyboardInterrupt
 
     def _save(self) -> None:
         if self.run is None:
             return
-        model, optimizer = self.model.state_dict(), self.optimizer.state_dict()
-        best = {one.name: one.weights for one in self.sets if one.weights}
-        if self.shard is not None:  # the first process writes what any number reads
-            gather = partial(self.shard.gather_all, split=self.split)
-            model, optimizer = gather(model), self._each_state(optimizer, gather)
-            best = {name: gather(weights) for name, weights in best.items()}
-        if self.own_run is None:
-            return
         checkpoint = Checkpoint(
-            model=model,
-            optimizer=optimizer,
+            model=self.model.state_dict(),
+            optimizer=self.optimizer.state_dict(),
             rng=process.get_rng_states(),
             position=asdict(self.position),
             stopping={one.name: one.stopping.state_dict() for one in self.sets},
             history=self.history,
-            best=best,
+            best={one.name: one.weights for one in self.sets if one.weights},
             settings=self.shaped_by,
             fingerprint=self.fingerprint,
             num_threads=process.set_threads(None),
         )
-        save_checkpoint(self.own_run.checkpoint_path, checkpoint)
-
-    def _each_state(
-        self, state: dict[str, Any], change: Callable[..., dict[str, Any]]
-    ) -> dict[str, Any]:
-        """Changes what the optimiser keeps of the rows of entities."""
-        names = {id(one): name for name, one in self.model.named_parameters()}  # type: ignore[attr-defined]
-        order = [names[id(p)] for g in self.optimizer.param_groups for p in g["params"]]
-        changed = {}
-        for i, values in state["state"].items():
-            rows = {key for key, value in values.items() if value.dim() > 0}
-            split = rows if order[i] in self.split else set()
-            changed[i] = change(values, split=split)
-        return state | {"state": changed}
+        checkpoint = self.sharded.whole(checkpoint, self.optimizer)
+        if self.own_run is not None:
+            save_checkpoint(self.own_run.checkpoint_path, checkpoint)
 
     def _save_model(self) -> None:
         """Saves a model file, if the model has a knowledge base to save with it."""
@@ -457,16 +384,10 @@ class _Training:
         has_kb = getattr(self.model, "kb", None) is not None
         if self.run is None or save is None or not has_kb:
             return
-        if self.shard is None:
-            save(self.run.model_path, known=known_splits(self.model, self.sets))
-            return
-        state, shard = self.model.state_dict(), self.shard
-        model: Any = self.model
-        model.join_entities()
-        if self.own_run is not None:
-            save(self.run.model_path, known=known_splits(self.model, self.sets))
-        model.split_entities(shard)
-        model.load_state_dict(state)
+        with self.sharded.joined():
+            if self.own_run is not None:
+                path = self.own_run.model_path
+                save(path, known=known_splits(self.model, self.sets))
 
     def _load(self, run: Run) -> None:
         path = run.checkpoint_path
@@ -476,12 +397,7 @@ class _Training:
         changed = [f"{key} {then[key]}" for key in now if now[key] != then[key]]
         if changed:
             logger.warning("%s was made with %s", path, ", ".join(changed))
-        if self.shard is not None:
-            cut = partial(self.shard.cut_all, split=self.split)
-            checkpoint.model = cut(checkpoint.model)
-            checkpoint.optimizer = self._each_state(checkpoint.optimizer, cut)
-            best = checkpoint.best.items()
-            checkpoint.best = {name: cut(weights) for name, weights in best}
+        checkpoint = self.sharded.own(checkpoint, self.optimizer)
         self.model.load_state_dict(checkpoint.model)
         self.optimizer.load_state_dict(checkpoint.optimizer)
         self.position = Position(**checkpoint.position)

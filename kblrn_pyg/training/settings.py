@@ -1,6 +1,8 @@
 """What can be set of a training, declared once."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from kblrn_pyg.settings import setting
 
@@ -44,6 +46,21 @@ class FitSettings:
             number = getattr(self, name)
             if number is not None and not number > 0:
                 raise ValueError(f"'{name}' must be positive (got {number})")
+
+    def changed(self, changes: Mapping[str, Any]) -> "FitSettings":
+        r"""Returns settings of which some differ.
+
+        Args:
+            changes (dict): The values that differ, by name.
+        """
+        names = [field.name for field in fields(self)]
+        for name in changes:
+            if name not in names:
+                raise TypeError(
+                    f"fit() got an unexpected keyword argument {name!r}, expected one "
+                    f"of {', '.join(names)}"
+                )
+        return replace(self, **changes)
 
     def validates(self, epoch: int) -> bool:
         """Tells whether an epoch ends with a validation."""
