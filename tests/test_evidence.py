@@ -62,13 +62,14 @@ def test_mined_rules_are_those_of_the_twin(seed, least, max_degree):
     target = np.repeat(np.arange(len(features.code)), np.diff(rules.back_ptr))
     back = {
         (feature(features, f), feature(features, g)): sure
-        for f, g, sure in zip(rules.source, target, rules.back_confidence)
+        for f, g, sure in zip(rules.source, target, rules.back_strength)
     }
     assert back.keys() == mined.keys()
     for pair, (support, body) in mined.items():
-        assert back[pair] == np.float32(support / (body + 5.0))
+        strength = np.log1p(support / (body + 5.0) / 0.03)
+        np.testing.assert_allclose(back[pair], strength, rtol=1e-6)
     for g in range(len(features.code)):
-        own = rules.back_confidence[rules.back_ptr[g] : rules.back_ptr[g + 1]]
+        own = rules.back_strength[rules.back_ptr[g] : rules.back_ptr[g + 1]]
         assert (np.diff(own) <= 0).all()
 
 
@@ -116,7 +117,7 @@ def test_three_ways_of_scoring_agree(seed, side):
         columns = torch.randperm(num_entities)[:size]
         some = expert.score_all(queries, num_entities, columns)
         torch.testing.assert_close(some, scores[:, columns], rtol=1e-4, atol=1e-5)
-    expert.features.paths.remember()
+    expert.features.remember()
     again = expert.score_all(queries, num_entities)
     torch.testing.assert_close(again, scores, rtol=1e-4, atol=1e-5)
 
@@ -145,6 +146,19 @@ def test_gradients_are_those_of_the_slow_way(side, columns):
         torch.logsumexp(scores, dim=1).sum().backward()
         grads.append(expert.weight.grad)
     torch.testing.assert_close(*grads, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_kept_of_facts_is_what_would_be_found(seed):
+    triples, kb, _, found = make(seed)
+    asked = every_triple(kb)
+    before = found.own(*asked)
+    expected = found.pairs(*asked) - found.pairs(*asked, leave_own=True)
+    np.testing.assert_array_equal(before, expected)
+    assert before.any() == bool(triples)
+    found.remember()
+    assert (found._own is not None) == bool(triples)
+    np.testing.assert_array_equal(found.own(*asked), before)
 
 
 def test_a_fact_is_no_example_of_itself():

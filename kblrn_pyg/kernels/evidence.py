@@ -52,10 +52,10 @@ class ConstantRules(NamedTuple):
         support: The number of entities that have both.
         body: The number of entities that have the feature, and that of the target
             with any entity.
-        confidence: How far each rule is believed.
+        strength: How far each rule is believed, see :class:`Choices`.
         back_ptr: Where the rules to each feature begin.
-        source: The features that these come from, the surest first.
-        back_confidence: How far these are believed.
+        source: The features that these come from, the strongest first.
+        back_strength: How far these are believed.
         counted: Whether each entity is counted.
     """
 
@@ -63,21 +63,23 @@ class ConstantRules(NamedTuple):
     target: np.ndarray
     support: np.ndarray
     body: np.ndarray
-    confidence: np.ndarray
+    strength: np.ndarray
     back_ptr: np.ndarray
     source: np.ndarray
-    back_confidence: np.ndarray
+    back_strength: np.ndarray
     counted: np.ndarray
 
 
 class Choices(NamedTuple):
     r"""What counts as evidence.
 
+    The strength of a rule is :math:`\log (1 + c / \epsilon)` for the confidence
+    :math:`c = \textrm{support} / (\textrm{body} + \beta)`.
+
     Args:
         least: The least support of a rule.
-        shrinkage: What is added to the size of a body, so that rules of few
-            examples are believed less.
-        floor: The confidence below which differences count little.
+        shrinkage: What :math:`\beta` is: rules of few examples are believed less.
+        floor: What :math:`\epsilon` is: below it, differences count little.
     """
 
     least: int
@@ -94,7 +96,7 @@ class Evidence(NamedTuple):
         popularity: The fraction of the entities with a code that have each feature.
         path_support: The support of each path rule.
         path_body: The size of its body.
-        path_confidence: How far it is believed.
+        path_strength: How far it is believed.
         choices: What counts.
     """
 
@@ -103,7 +105,7 @@ class Evidence(NamedTuple):
     popularity: np.ndarray
     path_support: np.ndarray
     path_body: np.ndarray
-    path_confidence: np.ndarray
+    path_strength: np.ndarray
     choices: Choices
 
 
@@ -111,7 +113,7 @@ class Scratch(NamedTuple):
     r"""The working memory of one thread; all of ``best`` is zero between calls.
 
     Args:
-        best: How sure the surest rule of each kind is, for each entity.
+        best: The strength of the strongest rule of each kind, for each entity.
         found: The entities that have any.
         walking: That of walks.
     """
@@ -128,7 +130,7 @@ def new_scratch(num_entities: int) -> Scratch:
         num_entities (int): The number of entities.
     """
     return Scratch(
-        np.zeros((3, num_entities), np.float32),
+        np.zeros((num_entities, 3), np.float32),
         # One more, where those are written that are there already.
         np.empty(num_entities + 1, np.int64),
         walking.new_scratch(num_entities),
@@ -220,18 +222,18 @@ def mine_features(features, rows, counted, least, count):
 
 
 @njit(cache=True, nogil=True)
-def turn_round(ptr, target, confidence, num_targets):
-    """Orders rules by their targets, the surest first."""
+def turn_round(ptr, target, strength, num_targets):
+    """Orders rules by their targets, the strongest first."""
     begin = np.zeros(num_targets + 1, np.int64)
     for i in range(len(target)):
         begin[target[i] + 1] += 1
     begin = np.cumsum(begin)
     free, source = begin[:-1].copy(), np.empty(len(target), np.int32)
-    sure = np.empty(len(target), confidence.dtype)
+    sure = np.empty(len(target), strength.dtype)
     for row in range(len(ptr) - 1):
         for i in range(ptr[row], ptr[row + 1]):
             place = free[target[i]]
-            source[place], sure[place] = row, confidence[i]
+            source[place], sure[place] = row, strength[i]
             free[target[i]] += 1
     for g in range(num_targets):
         low, high = begin[g], begin[g + 1]
@@ -249,48 +251,48 @@ def find_feature(features, code, entity):
 
 
 @njit(cache=True, nogil=True)
-def _from_known(evidence, code, known, best, found, count):
-    """Writes how sure the surest rule of a feature of ``known`` is, for its targets."""
+def _from_known(evidence, code, known, kind, best, found):
+    """Writes the strength of the strongest rules of features of ``known``."""
     features, rules = evidence.features, evidence.rules
     low, high = features.code_ptr[code ^ 1], features.code_ptr[(code ^ 1) + 1]
+    count = 0
     for i in range(features.ptr[known], features.ptr[known + 1]):
         f = features.feature[i]
         end = rules.ptr[f + 1]
         j = _first(rules.target, rules.ptr[f], end, low)
         while j < end and rules.target[j] < high:
             c = features.entity[rules.target[j]]
-            if best[c] == 0:
-                found[count] = c
-                count += 1
-            best[c] = max(best[c], rules.confidence[j])
+            found[count] = c
+            count += best[c, kind] == 0
+            best[c, kind] = max(best[c, kind], rules.strength[j])
             j += 1
     return count
 
 
 @njit(cache=True, nogil=True)
-def _from_candidates(evidence, target, best, before, found, count):
-    """Writes how sure the surest rule to a target is, for all who have its feature."""
+def _from_candidates(evidence, target, kind, best, found, count):
+    """Writes the strength of the strongest rules to a target, for all they hold for."""
     features, rules = evidence.features, evidence.rules
     for j in range(rules.back_ptr[target], rules.back_ptr[target + 1]):
-        f, sure = rules.source[j], rules.back_confidence[j]
+        f, strength = rules.source[j], rules.back_strength[j]
         for i in range(features.holder_ptr[f], features.holder_ptr[f + 1]):
             c = features.holder[i]
-            if best[c] == 0:  # the surest comes first
-                best[c] = sure
+            if best[c, kind] == 0:  # the strongest comes first
+                best[c, kind] = strength
                 found[count] = c
-                count += before[c] == 0
+                count += best[c, TAIL - kind] == 0
     return count
 
 
 @njit(cache=True, nogil=True)
 def _from_paths(evidence, kept, rel, known, scratch, count):
-    """Writes how sure the surest path is, for all that it reaches."""
+    """Writes the strength of the strongest paths, for all that they reach."""
     paths, walks, place = kept
     clock, stamp, out = scratch.walking
-    best, found, sure = scratch.best, scratch.found, evidence.path_confidence
+    best, found, strength = scratch.best, scratch.found, evidence.path_strength
     if place >= 0:
         for run in range(walks.run_ptr[place], walks.run_ptr[place + 1]):
-            walk, of_rule = walks.walk[run], sure[walks.rule[run]]
+            walk, of_rule = walks.walk[run], strength[walks.rule[run]]
             for i in range(walks.ptr[walk], walks.ptr[walk + 1]):
                 count = _note_path(walks.reached[i], of_rule, best, found, count)
         return count
@@ -302,16 +304,16 @@ def _from_paths(evidence, kept, rel, known, scratch, count):
         clock[0] += 1
         number = reach(paths, rule, known, group, clock[0], NO_LIMIT, stamp, out)
         for i in range(number):
-            count = _note_path(out[i], sure[rule], best, found, count)
+            count = _note_path(out[i], strength[rule], best, found, count)
     return count
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _note_path(c, sure, best, found, count):
+def _note_path(c, strength, best, found, count):
     found[count] = c
-    is_new = best[HEAD, c] == 0 and best[TAIL, c] == 0 and best[PATH, c] == 0
-    best[PATH, c] = max(best[PATH, c], sure)
-    return count + (is_new and sure > 0)
+    is_new = best[c, HEAD] == 0 and best[c, TAIL] == 0 and best[c, PATH] == 0
+    best[c, PATH] = max(best[c, PATH], strength)
+    return count + (is_new and strength > 0)
 
 
 @njit(cache=True, nogil=True)
@@ -319,11 +321,12 @@ def _collect(evidence, kept, side, entity, rel, scratch):
     """Fills the working memory with all evidence of a query, and counts entities."""
     best, found = scratch.best, scratch.found
     code = 2 * rel + side
-    known, other = best[HEAD + side], best[TAIL - side]
-    count = _from_known(evidence, code, entity, known, found, 0)
+    # Tails are asked for: the known entity is the head, and candidates are tails.
+    known, other = HEAD + side, TAIL - side
+    count = _from_known(evidence, code, entity, known, best, found)
     target = find_feature(evidence.features, code ^ 1, entity)
     if target >= 0:
-        count = _from_candidates(evidence, target, other, known, found, count)
+        count = _from_candidates(evidence, target, other, best, found, count)
     return _from_paths(evidence, kept, rel, entity, scratch, count)
 
 
@@ -331,7 +334,7 @@ def _collect(evidence, kept, side, entity, rel, scratch):
 def _forget(scratch, count):
     for i in range(count):
         for kind in range(3):
-            scratch.best[kind, scratch.found[i]] = 0
+            scratch.best[scratch.found[i], kind] = 0
 
 
 @njit(cache=True, nogil=True)
@@ -344,7 +347,6 @@ def query_evidence(evidence, kept, side, asked, column_of, scratch):
     """
     paths, walks, places = kept
     entity, rel = asked
-    floor = np.float32(evidence.choices.floor)
     ptr = np.zeros(len(entity) + 1, np.int64)
     column, value = np.empty(1024, np.int64), np.empty((1024, 3), np.float32)
     size = 0
@@ -360,12 +362,11 @@ def query_evidence(evidence, kept, side, asked, column_of, scratch):
             if at >= 0:
                 column[size] = at
                 for kind in range(3):
-                    sure = scratch.best[kind, c]
-                    value[size, kind] = math.log1p(sure / floor) if sure > 0 else 0
+                    value[size, kind] = scratch.best[c, kind]
                 size += 1
         _forget(scratch, count)
         ptr[q + 1] = size
-    return ptr, column[:size].copy(), value[:size].copy()
+    return ptr, column[:size], value[:size]
 
 
 @njit(cache=True, nogil=True)
@@ -376,7 +377,6 @@ def candidate_evidence(evidence, kept, side, asked, candidates, scratch):
     """
     paths, walks, places = kept
     entity, rel = asked
-    floor = np.float32(evidence.choices.floor)
     value = np.zeros((*candidates.shape, 3), np.float32)
     count = 0
     for q in range(len(entity)):
@@ -386,45 +386,76 @@ def candidate_evidence(evidence, kept, side, asked, candidates, scratch):
             count = _collect(evidence, of_query, side, entity[q], rel[q], scratch)
         for j in range(candidates.shape[1]):
             for kind in range(3):
-                sure = scratch.best[kind, candidates[q, j]]
-                if sure > 0:
-                    value[q, j, kind] = math.log1p(sure / floor)
+                value[q, j, kind] = scratch.best[candidates[q, j], kind]
     _forget(scratch, count)
     return value
 
 
 @njit(cache=True, nogil=True)
 def best_rule(evidence, code, known, candidate, leave_own):
-    """Returns the surest rule by which ``known`` has a step to a candidate.
+    """Returns the strongest rule by which ``known`` has a step to a candidate.
 
-    That is its feature, its support, its body and its confidence; the feature is -1
+    That is its feature, its support, its body and its strength; the feature is -1
     if there is none. If ``leave_own``, ``known`` is not an example of itself.
     """
-    features, rules, choices = evidence.features, evidence.rules, evidence.choices
+    features, rules = evidence.features, evidence.rules
     target = find_feature(features, code, candidate)
-    best, feature, examples, whole = np.float32(0), -1, 0, 0
+    found = -1, 0, 0, np.float32(0)
     if target < 0:
-        return feature, examples, whole, best
+        return found
     begin, end = features.ptr[known], features.ptr[known + 1]
-    at = _first(features.feature, begin, end, target)
-    leaves = leave_own and at < end and features.feature[at] == target
-    mirror = find_feature(features, code ^ 1, known) if known == candidate else -1
-    for i in range(begin, end):
-        f = features.feature[i]
-        if leaves and f == mirror:
-            continue
-        j = _first(rules.target, rules.ptr[f], rules.ptr[f + 1], target)
-        if j == rules.ptr[f + 1] or rules.target[j] != target:
-            continue
-        support, body, sure = rules.support[j], rules.body[j], rules.confidence[j]
-        if leaves and rules.counted[known]:
-            support, body = support - 1, body - 1
-            if support < choices.least:
-                continue
-            sure = np.float32(support / (body + choices.shrinkage))
-        if sure > best:
-            best, feature, examples, whole = sure, f, support, body
-    return feature, examples, whole, best
+    leaves = leave_own and _has(features, known, target)
+    mirror = -1
+    if leaves and known == candidate:
+        mirror = find_feature(features, code ^ 1, known)
+    first, last = rules.back_ptr[target], rules.back_ptr[target + 1]
+    if end - begin <= last - first:
+        for i in range(begin, end):
+            f = features.feature[i]
+            if f != mirror:
+                found = _stronger(evidence, f, target, known, leaves, found)
+        return found
+    for i in range(first, last):
+        # Leaving out an example makes no rule stronger, and the strongest come first.
+        if rules.back_strength[i] <= found[3]:
+            break
+        f = rules.source[i]
+        if f != mirror and _has(features, known, f):
+            found = _stronger(evidence, f, target, known, leaves, found)
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _has(features, entity, feature):
+    end = features.ptr[entity + 1]
+    at = _first(features.feature, features.ptr[entity], end, feature)
+    return at < end and features.feature[at] == feature
+
+
+@njit(cache=True, nogil=True)
+def _stronger(evidence, feature, target, known, leaves, found):
+    """Returns a rule if there is one that is stronger than what was found, or that."""
+    rules, choices = evidence.rules, evidence.choices
+    end = rules.ptr[feature + 1]
+    j = _first(rules.target, rules.ptr[feature], end, target)
+    if j == end or rules.target[j] != target:
+        return found
+    support, body, strength = rules.support[j], rules.body[j], rules.strength[j]
+    if leaves and rules.counted[known]:
+        support, body = support - 1, body - 1
+        if support < choices.least:
+            return found
+        strength = strength_of(support, body, choices)
+    if strength > found[3]:
+        return np.int64(feature), np.int64(support), np.int64(body), strength
+    return found
+
+
+@njit(cache=True, nogil=True)
+def strength_of(support, body, choices):
+    """Returns how far a rule is believed."""
+    confidence = support / (body + choices.shrinkage)
+    return np.float32(math.log1p(confidence / choices.floor))
 
 
 @njit(cache=True, nogil=True)
@@ -449,52 +480,47 @@ def pair_evidence(evidence, facts, found, leave_own):
     ``found`` are where the path rules that hold for each triple begin, and these. If
     ``leave_own``, a triple that is a fact is not an example of itself.
     """
-    features, choices = evidence.features, evidence.choices
+    features = evidence.features
     ptr, rules = found
     value = np.zeros((len(facts[0]), 5), np.float32)
-    floor = np.float32(choices.floor)
     for i in range(len(value)):
         h, r, t = facts[0][i], facts[1][i], facts[2][i]
         own = find_feature(features, 2 * r, t)
-        end = features.ptr[h + 1]
-        at = _first(features.feature, features.ptr[h], end, own)
-        is_own = leave_own and at < end and features.feature[at] == own
-        best = best_rule(evidence, 2 * r, h, t, leave_own)[3]
-        value[i, HEAD] = math.log1p(best / floor)
-        best = best_rule(evidence, 2 * r + 1, t, h, leave_own)[3]
-        value[i, TAIL] = math.log1p(best / floor)
-        best = np.float32(0)
+        is_own = leave_own and own >= 0 and _has(features, h, own)
+        value[i, HEAD] = best_rule(evidence, 2 * r, h, t, leave_own)[3]
+        value[i, TAIL] = best_rule(evidence, 2 * r + 1, t, h, leave_own)[3]
         for k in range(ptr[i], ptr[i + 1]):
-            best = max(best, path_sureness(evidence, rules[k], is_own))
-        value[i, PATH] = math.log1p(best / floor)
+            strength = path_strength(evidence, rules[k], is_own)
+            value[i, PATH] = max(value[i, PATH], strength)
         value[i, 3] = popularity(evidence, 2 * r, t, is_own)
         value[i, 4] = popularity(evidence, 2 * r + 1, h, is_own)
     return value
 
 
 @njit(cache=True, nogil=True)
-def path_sureness(evidence, rule, leave_own):
+def path_strength(evidence, rule, leave_own):
     """Returns how far a path rule is believed, maybe by its other examples."""
     if not leave_own:
-        return evidence.path_confidence[rule]
+        return evidence.path_strength[rule]
     support = evidence.path_support[rule] - 1
     body = max(evidence.path_body[rule] - 1, 1)
     if support < 1:
         return np.float32(0)
-    return np.float32(support / (body + evidence.choices.shrinkage))
+    return strength_of(support, body, evidence.choices)
 
 
 @njit(cache=True, nogil=True)
 def add_popularity(evidence, side, asked, weight, columns, scores):
     """Adds the weighted popularity of entities to rows of scores.
 
-    ``weight`` has two numbers for each relation: that of the popularity of tails, and
-    of heads. ``columns`` are the entities of scores, none if these are all.
+    ``asked`` are the entity, the relation and the row of each query. ``weight`` has
+    two numbers for each relation: that of the popularity of tails, and of heads.
+    ``columns`` are the entities of scores, none if these are all.
     """
-    entity, rel = asked
+    entity, rel, rows = asked
     place, usual = np.empty(0, np.int64), np.empty(0, np.float32)
     for q in range(len(entity)):
-        code, row = 2 * rel[q] + side, scores[q]
+        code, row = 2 * rel[q] + side, scores[rows[q]]
         row += weight[rel[q], 1 - side] * popularity(
             evidence, code ^ 1, entity[q], False
         )
@@ -508,10 +534,10 @@ def add_popularity(evidence, side, asked, weight, columns, scores):
 @njit(cache=True, nogil=True)
 def popularity_gradient(evidence, side, asked, columns, grad, by_weight):
     """Adds the gradients of the two weights of each relation."""
-    entity, rel = asked
+    entity, rel, rows = asked
     place, usual = np.empty(0, np.int64), np.empty(0, np.float32)
     for q in range(len(entity)):
-        code, row = 2 * rel[q] + side, grad[q]
+        code, row = 2 * rel[q] + side, grad[rows[q]]
         of_known = popularity(evidence, code ^ 1, entity[q], False)
         by_weight[rel[q], 1 - side] += np.sum(row) * of_known
         if q == 0 or rel[q] != rel[q - 1]:
@@ -555,25 +581,27 @@ def _usual_entities(evidence, code, columns):
 
 
 @njit(cache=True, nogil=True)
-def add_evidence(found, rel, weight, scores):
+def add_evidence(found, rel, rows, weight, scores):
     """Adds weighted numbers to the scores of their columns."""
     ptr, column, value = found
     for q in range(len(rel)):
         head, tail, path = weight[rel[q], 0], weight[rel[q], 1], weight[rel[q], 2]
+        row = scores[rows[q]]
         for i in range(ptr[q], ptr[q + 1]):
-            scores[q, column[i]] += (
+            row[column[i]] += (
                 head * value[i, 0] + tail * value[i, 1] + path * value[i, 2]
             )
 
 
 @njit(cache=True, nogil=True)
-def evidence_gradient(found, rel, grad, by_weight):
+def evidence_gradient(found, rel, rows, grad, by_weight):
     """Adds the gradients of the three weights of each relation."""
     ptr, column, value = found
     for q in range(len(rel)):
         head, tail, path = 0.0, 0.0, 0.0
+        row = grad[rows[q]]
         for i in range(ptr[q], ptr[q + 1]):
-            one = grad[q, column[i]]
+            one = row[column[i]]
             head += one * value[i, 0]
             tail += one * value[i, 1]
             path += one * value[i, 2]

@@ -83,7 +83,8 @@ class EvidenceExpert(Expert):
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
     ) -> Tensor:
         """Scores triples."""
-        return self._weigh(head_index, rel_type, tail_index, leave_own=False)
+        h, r, t = (_ids(index) for index in (head_index, rel_type, tail_index))
+        return self._weigh(self.features.pairs(h, r, t), rel_type)
 
     def score_candidates(self, queries: Queries, candidates: Tensor) -> Tensor:
         """Scores some candidates of each query; see :class:`Expert`."""
@@ -115,9 +116,9 @@ class EvidenceExpert(Expert):
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
     ) -> Tensor:
         """Returns what facts gain by being examples of their own rules."""
-        triples = head_index, rel_type, tail_index
-        whole = self._weigh(*triples, leave_own=False)
-        return whole - self._weigh(*triples, leave_own=True)
+        self._remember()
+        h, r, t = (_ids(index) for index in (head_index, rel_type, tail_index))
+        return self._weigh(self.features.own(h, r, t), rel_type)
 
     def parts(self, head: int, rel: int, tail: int, side: str = "tail") -> list[Part]:
         """Returns the surest rules of each kind; see :class:`Expert`."""
@@ -148,7 +149,7 @@ class EvidenceExpert(Expert):
         """Returns which rules the weights are for."""
         evidence = self.features.evidence
         rules = evidence.rules
-        columns = rules.target, rules.support, rules.body, evidence.path_confidence
+        columns = rules.target, rules.support, rules.body, evidence.path_strength
         content = [np.ascontiguousarray(column).tobytes() for column in columns]
         choices = str(tuple(evidence.choices)).encode()
         return b" ".join([super().fingerprint(), choices, *content])
@@ -158,17 +159,14 @@ class EvidenceExpert(Expert):
         paths = len(self.features.evidence.path_support)
         return f"{len(self.features):,} rules with constants, {paths:,} with paths"
 
-    def _weigh(
-        self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor, leave_own: bool
-    ) -> Tensor:
-        h, r, t = (_ids(index) for index in (head_index, rel_type, tail_index))
-        value = torch.from_numpy(self.features.pairs(h, r, t, leave_own))
-        return (value.to(self.weight) * self.weight[rel_type]).sum(dim=1)
+    def _weigh(self, value: np.ndarray, rel_type: Tensor) -> Tensor:
+        numbers = torch.from_numpy(value).to(self.weight)
+        return (numbers * self.weight[rel_type]).sum(dim=1)
 
     def _remember(self) -> None:
-        """Keeps the walks of training queries, which every epoch asks again."""
+        """Keeps what every epoch asks again."""
         if self.training and torch.is_grad_enabled():
-            self.features.paths.remember()
+            self.features.remember()
 
     def _head_part(self, head: int, rel: int, tail: int, *given: float) -> Part:
         found = self.features.best_rule("head", head, rel, tail)
@@ -242,12 +240,11 @@ class _AddEvidence(torch.autograd.Function):
 
         def add(i: int, _: None) -> None:
             part, evidence = found[i]
-            own = rows[order[part]]
-            asked = entity[part], rel[part]
-            add_evidence(tuple(evidence), rel[part], weights, own)
+            row = order[part]
+            asked = entity[part], rel[part], row
+            add_evidence(tuple(evidence), rel[part], row, weights, rows)
             usual = weights[:, 3:]
-            add_popularity(features.evidence, side, asked, usual, some, own)
-            rows[order[part]] = own
+            add_popularity(features.evidence, side, asked, usual, some, rows)
 
         for _ in run_all(add, range(len(found)), no_scratch):
             pass
@@ -264,9 +261,10 @@ class _AddEvidence(torch.autograd.Function):
 
         def add(i: int, _: None) -> None:
             part, evidence = ctx.found[i]
-            own, asked = rows[order[part]], (entity[part], rel[part])
-            evidence_gradient(tuple(evidence), rel[part], own, totals[i])
-            given = ctx.features.evidence, side, asked, ctx.some, own
+            row = order[part]
+            evidence_gradient(tuple(evidence), rel[part], row, rows, totals[i])
+            asked = entity[part], rel[part], row
+            given = ctx.features.evidence, side, asked, ctx.some, rows
             popularity_gradient(*given, totals[i][:, 3:])
 
         for _ in run_all(add, range(len(ctx.found)), no_scratch):

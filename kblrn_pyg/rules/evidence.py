@@ -1,13 +1,14 @@
 """The best evidence for a triple: rules with constants, and paths by confidence."""
 
 import logging
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from torch_geometric.data import Data, HeteroData
 
-from kblrn_pyg.data import as_kb
+from kblrn_pyg.data import as_kb, flat_triples
 from kblrn_pyg.data.ids import check_ids
 from kblrn_pyg.data.queries import check_side
 from kblrn_pyg.kernels.evidence import (
@@ -21,7 +22,7 @@ from kblrn_pyg.kernels.evidence import (
     mine_features,
     new_scratch,
     pair_evidence,
-    path_sureness,
+    path_strength,
     query_evidence,
     turn_round,
     usual_candidates,
@@ -39,6 +40,10 @@ from kblrn_pyg.rules.ruleset import Ids, RuleSet
 
 logger = logging.getLogger(__name__)
 
+# What more facts are to themselves takes too much memory to be kept.
+_MAX_FACTS = 20_000_000
+# The number of facts between two steps of a progress bar.
+_FACTS_AT_ONCE = 4096
 # Each thread is given features many times, so that all end together.
 _PARTS_A_THREAD = 32
 
@@ -133,6 +138,9 @@ class EvidenceFeatures:
         choices = Choices(min_support, shrinkage, floor)
         self.evidence = _evidence(features, counted, mined, rules, choices)
         self._pool = ScratchPool(partial(new_scratch, self.num_entities))
+        head, rel, tail = (index.numpy() for index in flat_triples(as_kb(data)))
+        self._facts = head, rel, tail
+        self._own: tuple[Ids, np.ndarray] | None = None  # by the keys of facts
         self._columns: Ids | None = None  # those of the last call
         self._column_of = np.empty(0, np.int64)
 
@@ -165,6 +173,41 @@ class EvidenceFeatures:
             return pair_evidence(self.evidence, facts, (ptr, found.rule), leave_own)
 
         return np.concatenate(_in_slices(find, len(head)) or [np.zeros((0, 5), "f")])
+
+    def own(self, head: Ids, rel: Ids, tail: Ids) -> np.ndarray:
+        r"""Returns how much each of the five numbers of a triple is because the triple
+        is a fact, and so an example of its own rules.
+
+        Args:
+            head (numpy.ndarray): The head of each triple.
+            rel (numpy.ndarray): The relation of each triple.
+            tail (numpy.ndarray): The tail of each triple.
+        """
+        if self._own is None:
+            whole = self.pairs(head, rel, tail)
+            return whole - self.pairs(head, rel, tail, leave_own=True)
+        keys, known = self._own
+        key = self._keys(head, rel, tail)
+        at = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+        return np.where((keys[at] == key)[:, None], known[at], np.float32(0))
+
+    def remember(self) -> None:
+        """Keeps what every epoch of a training asks again: the walks of its queries,
+        and what its facts are to themselves."""
+        self.paths.remember()
+        if self._own is not None or len(self._facts[0]) > _MAX_FACTS:
+            return
+        keys, first = np.unique(self._keys(*self._facts), return_index=True)
+        head, rel, tail = (column[first] for column in self._facts)
+        parts = [
+            self.own(head[i:j], rel[i:j], tail[i:j])
+            for i, j in _steps(len(keys), "evidence", "fact")
+        ]
+        if parts:
+            self._own = keys, np.concatenate(parts)
+
+    def _keys(self, head: Ids, rel: Ids, tail: Ids) -> Ids:
+        return (rel * self.num_entities + head) * self.num_entities + tail
 
     def queries(
         self, side: str, entity: Ids, rel: Ids, columns: Ids | None = None
@@ -253,13 +296,13 @@ class EvidenceFeatures:
         check_side(side)
         known, other = (head, tail) if side == "head" else (tail, head)
         code = 2 * rel + (side == "tail")
-        feature, *numbers = best_rule(self.evidence, code, known, other, False)
+        feature, support, body, _ = best_rule(self.evidence, code, known, other, False)
         if feature < 0:
             return None
         features = self.evidence.features
         step = int(features.code[feature]), int(features.entity[feature])
-        support, body, confidence = numbers
-        return FoundRule(*step, int(support), int(body), float(confidence))
+        confidence = support / (body + self.evidence.choices.shrinkage)
+        return FoundRule(*step, int(support), int(body), confidence)
 
     def best_path(self, head: int, rel: int, tail: int) -> int | None:
         r"""Returns the surest path rule that holds for a triple, by its position.
@@ -270,8 +313,8 @@ class EvidenceFeatures:
             tail (int): The tail.
         """
         rules = self.paths.pairs([head], [rel], [tail]).rule
-        sure = [path_sureness(self.evidence, rule, False) for rule in rules]
-        return int(rules[np.argmax(sure)]) if any(sure) else None
+        strength = [path_strength(self.evidence, rule, False) for rule in rules]
+        return int(rules[np.argmax(strength)]) if any(strength) else None
 
 
 def _mine(
@@ -331,10 +374,10 @@ def _evidence(
 ) -> Evidence:
     """Says how far rules are believed."""
     ptr, target, support, body = mined
-    sure = (support / (body + choices.shrinkage)).astype(np.float32)
-    back_ptr, source, back = turn_round(ptr, target, sure, len(features.code))
+    strength = _strength(support, body, choices)
+    back_ptr, source, back = turn_round(ptr, target, strength, len(features.code))
     rules = ConstantRules(
-        ptr, target, support, body, sure, back_ptr, source, back, counted
+        ptr, target, support, body, strength, back_ptr, source, back, counted
     )
     size = np.diff(features.holder_ptr)
     whole = size[features.code_ptr[-1] + features.code] + choices.shrinkage
@@ -345,9 +388,25 @@ def _evidence(
         (size / whole).astype(np.float32),
         paths.support,
         path_body,
-        (paths.support / (path_body + choices.shrinkage)).astype(np.float32),
+        _strength(paths.support, path_body, choices),
         choices,
     )
+
+
+def _strength(support: Ids, body: Ids, choices: Choices) -> np.ndarray:
+    confidence = support / (body + choices.shrinkage)
+    return np.log1p(confidence / choices.floor).astype(np.float32)
+
+
+def _steps(size: int, what: str, unit: str) -> Iterator[tuple[int, int]]:
+    """Cuts rows for a progress bar, which is shown if they take some time."""
+    with ProgressBar(
+        total=size, desc=what, unit=unit, delay=3, leave=False, disable=None
+    ) as bar:
+        for begin in range(0, size, _FACTS_AT_ONCE):
+            end = min(begin + _FACTS_AT_ONCE, size)
+            yield begin, end
+            bar.update(end - begin)
 
 
 def _some(kept: tuple, part: slice) -> tuple:
