@@ -132,11 +132,11 @@ class EvidenceExpert(Expert):
             for make, value, weight in zip(makers, values, weights)
             if value != 0
         ]
-        for end, value, weight in zip((tail, head), values[3:], weights[3:]):
-            name = "t" if end is tail else "h"
+        for name, value, weight in zip("th", values[3:], weights[3:]):
             details = {"kind": f"usual {name}", "fraction": value, "weight": weight}
             words = (f"how usual {name} is",)
-            note = (f"{value:.1%} of ", Ref("relation", rel))
+            end = "tails" if name == "t" else "heads"
+            note = (f"{value:.2%} of the {end} of ", Ref("relation", rel))
             parts.append(Part(weight * value, words, note, details=details))
         return parts
 
