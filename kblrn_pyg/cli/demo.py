@@ -1,6 +1,7 @@
 """Train the experts on the embedded data set and show what each of them adds."""
 
 import argparse
+from typing import Any
 
 from kblrn_pyg.cli.options import shows_progress
 from kblrn_pyg.table import format_table
@@ -11,7 +12,9 @@ _INSTANCES = {
     "lr": "embeddings and paths",
     "ln": "embeddings and numbers",
     "lrn": "embeddings, paths and numbers",
+    "rne": "paths, numbers and the best evidence",
 }
+_EMBEDDINGS: dict[str, Any] = {"hidden_channels": 32, "dropout": 0.3}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,10 +46,9 @@ def run(options: argparse.Namespace) -> None:
         model = KBLRN.from_data(
             splits["train"],
             experts,
-            32,
             rules=rules if "r" in experts else None,
             num_negatives=None,
-            dropout=0.3,
+            **(_EMBEDDINGS if "l" in experts else {}),
         )
         print(f"training KB{experts}: {what}")
         fit(model, splits["train"], progress=shows_progress(), settings=settings)
