@@ -185,7 +185,7 @@ def test_mine_mistakes(words, message):
 def test_demo():
     done = run("kblrn", "demo", "--epochs", "1")
     assert done.code == 0, done.err
-    models = [line.split()[0] for line in done.out.splitlines()[-4:]]
+    models = [line.split()[0] for line in done.out.splitlines()[-5:]]
     assert models == ["KBl", "KBlr", "KBln", "KBlrn", "KBrne"]
 
 
