@@ -89,7 +89,10 @@ def test_numbers_of_triples_are_those_of_the_twin(seed, leave_own):
     some += [i for i, t in enumerate(zip(*asked)) if tuple(map(int, t)) in facts][:40]
     for i in some:
         h, r, t = (int(index[i]) for index in asked)
-        slow = twin.triple_features(triples, paths, h, r, t, choices, leave_own)
+        a, b, c, *usual = twin.triple_features(
+            triples, paths, h, r, t, choices, leave_own
+        )
+        slow = [a, b, max(a, c), max(b, c), *usual]
         np.testing.assert_allclose(values[i], slow, rtol=1e-5, atol=1e-6)
 
 
@@ -174,7 +177,7 @@ def test_a_fact_is_no_example_of_itself():
     left = expert(head, rel, tail) - own
     values = expert.features.pairs(*(i.numpy() for i in (head, rel, tail)), True)
     assert values[0, 0] == 0
-    torch.testing.assert_close(left, torch.tensor([0.05 * values[0, 3:].sum()]))
+    torch.testing.assert_close(left, torch.tensor([0.05 * values[0, 4:].sum()]))
 
 
 def test_hubs_are_left_out_and_it_is_said(caplog):
@@ -208,7 +211,7 @@ def test_rules_without_confidences_are_refused_or_mined(caplog):
     assert model.experts["relational"].features.rules is rules
 
 
-def test_learned_weights_answer_better_than_embeddings():
+def test_learned_weights_answer_better():
     from kblrn_pyg.evaluation import evaluate
     from kblrn_pyg.training import fit
 
@@ -221,8 +224,8 @@ def test_learned_weights_answer_better_than_embeddings():
     before = evaluate(model, val, [test]).metrics().mrr
     fit(model, train, epochs=2, lr=0.05)
     after = evaluate(model, val, [test]).metrics().mrr
-    assert before > 0.4
-    assert after > before + 0.05
+    assert before > 0.5
+    assert after > before + 0.02
 
 
 def test_wrong_ids_are_refused():

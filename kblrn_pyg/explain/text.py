@@ -58,8 +58,9 @@ def _parts(parts: Sequence["Reason"], max_parts: int) -> Iterator[str]:
             yield f"{_INDENT}  {part.note_text}"
         # Only paths with a middle are ever left out.
         num_left = part.num_paths - len(part.paths)
-        if part.middles or num_left:
-            names = [middle.name for middle in part.middles]
+        # What the part itself names is not named once more.
+        names = [one.name for one in part.middles if one not in part.words]
+        if names or num_left:
             yield f"{_INDENT}  x = {listing(names, len(names) + num_left)}"
     left = parts[max_parts:]
     if left:

@@ -177,11 +177,9 @@ class _Reader:
 
 def _middles(path: tuple[Fact, ...], head: int, tail: int) -> list[int]:
     """Returns the entities that a path passes between head and tail."""
-    if len(path) == 1:  # which may be a fact of either with somebody else
-        return []
     entities = dict.fromkeys(e for h, _, t in path for e in (h, t))
     found = [entity for entity in entities if entity not in (head, tail)]
-    if found or head == tail:
+    if found or head == tail or len(path) == 1:
         return found
     # With a self-loop, the head or the tail itself is the middle.
     return [h for h, _, t in path if h == t]

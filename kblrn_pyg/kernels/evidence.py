@@ -15,9 +15,13 @@ from kblrn_pyg.kernels import walking
 from kblrn_pyg.kernels.adjacency import Adjacency, find_group
 from kblrn_pyg.kernels.walking import NO_LIMIT, first_steps, reach
 
-# What is weighed of a triple: the surest rule with constants for its head, for its
-# tail, and the surest path.
+# What there may be for a triple: the strongest rule with constants for its head, for
+# its tail, and the strongest path.
 HEAD, TAIL, PATH = range(3)
+# The number of weights of a relation: of the rule for the head and for the tail, of
+# either or the path, whichever is stronger, and of how usual the tail and the head are.
+NUM_WEIGHTS = 6
+USUAL = 4  # the first of the last two
 
 
 class Features(NamedTuple):
@@ -475,25 +479,27 @@ def popularity(evidence, code, entity, leave_own):
 
 @njit(cache=True, nogil=True)
 def pair_evidence(evidence, facts, found, leave_own):
-    """Returns five numbers for each triple.
+    """Returns what is weighed of each triple, :obj:`NUM_WEIGHTS` numbers.
 
     ``found`` are where the path rules that hold for each triple begin, and these. If
     ``leave_own``, a triple that is a fact is not an example of itself.
     """
     features = evidence.features
     ptr, rules = found
-    value = np.zeros((len(facts[0]), 5), np.float32)
+    value = np.zeros((len(facts[0]), NUM_WEIGHTS), np.float32)
     for i in range(len(value)):
         h, r, t = facts[0][i], facts[1][i], facts[2][i]
         own = find_feature(features, 2 * r, t)
         is_own = leave_own and own >= 0 and _has(features, h, own)
-        value[i, HEAD] = best_rule(evidence, 2 * r, h, t, leave_own)[3]
-        value[i, TAIL] = best_rule(evidence, 2 * r + 1, t, h, leave_own)[3]
+        head = best_rule(evidence, 2 * r, h, t, leave_own)[3]
+        tail = best_rule(evidence, 2 * r + 1, t, h, leave_own)[3]
+        path = np.float32(0)
         for k in range(ptr[i], ptr[i + 1]):
-            strength = path_strength(evidence, rules[k], is_own)
-            value[i, PATH] = max(value[i, PATH], strength)
-        value[i, 3] = popularity(evidence, 2 * r, t, is_own)
-        value[i, 4] = popularity(evidence, 2 * r + 1, h, is_own)
+            path = max(path, path_strength(evidence, rules[k], is_own))
+        value[i, 0], value[i, 1] = head, tail
+        value[i, 2], value[i, 3] = max(head, path), max(tail, path)
+        value[i, USUAL] = popularity(evidence, 2 * r, t, is_own)
+        value[i, USUAL + 1] = popularity(evidence, 2 * r + 1, h, is_own)
     return value
 
 
@@ -585,29 +591,32 @@ def add_evidence(found, rel, rows, weight, scores):
     """Adds weighted numbers to the scores of their columns."""
     ptr, column, value = found
     for q in range(len(rel)):
-        head, tail, path = weight[rel[q], 0], weight[rel[q], 1], weight[rel[q], 2]
-        row = scores[rows[q]]
+        own, row = weight[rel[q]], scores[rows[q]]
         for i in range(ptr[q], ptr[q + 1]):
-            row[column[i]] += (
-                head * value[i, 0] + tail * value[i, 1] + path * value[i, 2]
-            )
+            head, tail, path = value[i, HEAD], value[i, TAIL], value[i, PATH]
+            either = own[2] * max(head, path) + own[3] * max(tail, path)
+            row[column[i]] += own[0] * head + own[1] * tail + either
 
 
 @njit(cache=True, nogil=True)
 def evidence_gradient(found, rel, rows, grad, by_weight):
-    """Adds the gradients of the three weights of each relation."""
+    """Adds the gradients of the weights of evidence of each relation."""
     ptr, column, value = found
     for q in range(len(rel)):
-        head, tail, path = 0.0, 0.0, 0.0
+        by_head, by_tail, by_first, by_second = 0.0, 0.0, 0.0, 0.0
         row = grad[rows[q]]
         for i in range(ptr[q], ptr[q + 1]):
             one = row[column[i]]
-            head += one * value[i, 0]
-            tail += one * value[i, 1]
-            path += one * value[i, 2]
-        by_weight[rel[q], 0] += head
-        by_weight[rel[q], 1] += tail
-        by_weight[rel[q], 2] += path
+            head, tail, path = value[i, HEAD], value[i, TAIL], value[i, PATH]
+            by_head += one * head
+            by_tail += one * tail
+            by_first += one * max(head, path)
+            by_second += one * max(tail, path)
+        own = by_weight[rel[q]]
+        own[0] += by_head
+        own[1] += by_tail
+        own[2] += by_first
+        own[3] += by_second
 
 
 @njit(cache=True, nogil=True)

@@ -1,6 +1,5 @@
 """The evidence expert: the surest rules that speak for a triple."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from torch_geometric.data import HeteroData
 from kblrn_pyg.data.queries import Queries
 from kblrn_pyg.kernels.evidence import (
     PATH,
+    USUAL,
     add_evidence,
     add_popularity,
     evidence_gradient,
@@ -26,25 +26,24 @@ from kblrn_pyg.rules import RuleSet
 from kblrn_pyg.rules.evidence import EvidenceFeatures, FoundRule
 from kblrn_pyg.rules.text import atoms
 
-# The weights that training begins with: of the surest rule for the head, for the
-# tail, of the surest path, and of how usual the tail and the head are.
-_START = (1.0, 1.0, 0.3, 0.05, 0.05)
-_KINDS = ("head", "tail", "path", "usual tail", "usual head")
+# The weights that training begins with.
+_START = (0.5, 0.5, 0.6, 0.6, 0.05, 0.05)
 
 
 class EvidenceExpert(Expert):
     r"""Scores a triple by the confidences of the surest rules that speak for it:
 
     .. math::
-        \log f_{(r, E)}(h, r, t) = \sum_{i \in \{H, T, P\}} w^r_i \log \left( 1 +
-        \frac{c_i(h, r, t)}{\epsilon} \right) + w^r_t \, p(t | r) + w^r_h \, p(h | r)
+        \log f_{(r, E)}(h, r, t) = w^r_1 H + w^r_2 T + w^r_3 \max(H, P) + w^r_4
+        \max(T, P) + w^r_5 \, p(t | r) + w^r_6 \, p(h | r)
 
-    :math:`c_H` is the largest confidence of a rule with constants whose body is a
-    fact of the head, such as :math:`\textrm{award}(h, \textrm{Oscar}) \Rightarrow
-    r(h, t)`, :math:`c_T` that of one about the tail, and :math:`c_P` that of a path
-    between them. What is usual, :math:`p`, decides where there is no evidence. Only
-    five weights of each relation are learned. The loss of a fact leaves it out of
-    all counts; see :class:`~kblrn_pyg.rules.EvidenceFeatures`.
+    :math:`H = \log (1 + c / \epsilon)` is the strength of the rule with constants of
+    the largest confidence :math:`c` whose body is a fact of the head, such as
+    :math:`\textrm{award}(h, \textrm{Oscar}) \Rightarrow r(h, t)`, :math:`T` that of one
+    about the tail, and :math:`P` that of a path between them. What is usual,
+    :math:`p`, decides where there is no evidence. Only six weights of each relation
+    are learned. The loss of a fact leaves it out of all counts; see
+    :class:`~kblrn_pyg.rules.EvidenceFeatures`.
 
     Args:
         data (HeteroData): The knowledge base.
@@ -91,12 +90,11 @@ class EvidenceExpert(Expert):
         self._remember()
         asked = queries.side, _ids(queries.entity), _ids(queries.rel_type)
         found = self.features.candidates(*asked, _ids(candidates))
-        value = torch.from_numpy(found).to(self.weight)
-        weight = self.weight[queries.rel_type]
-        scores = torch.einsum("bck,bk->bc", value, weight[:, :3])
+        own, path = found[..., :PATH], found[..., PATH:]
         usual = self.features.usual(*asked, _ids(candidates))
-        usual_ones = torch.from_numpy(usual).to(self.weight)
-        return scores + torch.einsum("bck,bk->bc", usual_ones, weight[:, 3:])
+        numbers = np.concatenate([own, np.maximum(own, path), usual], axis=-1)
+        value = torch.from_numpy(numbers).to(self.weight)
+        return torch.einsum("bck,bk->bc", value, self.weight[queries.rel_type])
 
     def add_to(
         self, scores: Tensor, queries: Queries, entities: Tensor | None = None
@@ -125,20 +123,21 @@ class EvidenceExpert(Expert):
         h, r, t = (np.array([i]) for i in (head, rel, tail))
         values = self.features.pairs(h, r, t)[0].tolist()
         weights = self.weight[rel].tolist()
-        makers: list[Callable[..., Part]]
-        makers = [self._head_part, self._tail_part, self._path_part]
-        parts = [
-            make(head, rel, tail, weight * value, weight)
-            for make, value, weight in zip(makers, values, weights)
-            if value != 0
-        ]
-        for name, value, weight in zip("th", values[3:], weights[3:]):
-            details = {"kind": f"usual {name}", "fraction": value, "weight": weight}
-            words = (f"how usual {name} is",)
-            end = "tails" if name == "t" else "heads"
-            note = (f"{value:.2%} of the {end} of ", Ref("relation", rel))
-            parts.append(Part(weight * value, words, note, details=details))
-        return parts
+        parts, of_path = [], 0.0
+        for i, (end, entity) in enumerate((("head", head), ("tail", tail))):
+            value, either = values[i], values[i + 2]
+            contribution = weights[i] * value
+            if either > value:  # the path is stronger
+                of_path += weights[i + 2] * either
+            else:
+                contribution += weights[i + 2] * either
+            found = self.features.best_rule(end, head, rel, tail)
+            if found is not None:
+                parts.append(_rule_part(found, end[0], entity, contribution))
+        if values[2] > values[0] or values[3] > values[1]:
+            parts.append(self._path_part(head, rel, tail, of_path))
+        usual = zip(("tail", "head"), values[USUAL:], weights[USUAL:])
+        return parts + [_usual_part(rel, *one) for one in usual]
 
     def speaks_of(self, rel: int) -> bool:
         """Tells whether a relation has facts."""
@@ -168,17 +167,7 @@ class EvidenceExpert(Expert):
         if self.training and torch.is_grad_enabled():
             self.features.remember()
 
-    def _head_part(self, head: int, rel: int, tail: int, *given: float) -> Part:
-        found = self.features.best_rule("head", head, rel, tail)
-        return _rule_part(found, "h", head, *given)
-
-    def _tail_part(self, head: int, rel: int, tail: int, *given: float) -> Part:
-        found = self.features.best_rule("tail", head, rel, tail)
-        return _rule_part(found, "t", tail, *given)
-
-    def _path_part(
-        self, head: int, rel: int, tail: int, contribution: float, weight: float
-    ) -> Part:
+    def _path_part(self, head: int, rel: int, tail: int, contribution: float) -> Part:
         rule = self.features.best_path(head, rel, tail)
         assert rule is not None
         evidence, paths = self.features.evidence, self.features.paths
@@ -193,17 +182,21 @@ class EvidenceExpert(Expert):
         support, body = (
             int(column[rule]) for column in (evidence.path_support, evidence.path_body)
         )
-        details = {"kind": _KINDS[PATH], "rule": rule, "support": support, "body": body}
+        details = {"kind": "path", "rule": rule, "support": support, "body": body}
         note = (f"true for {support:,} of {body:,} pairs",)
-        details |= {"weight": weight}
         return Part(contribution, tuple(words), note, facts, details=details)
 
 
-def _rule_part(
-    found: FoundRule | None, name: str, entity: int, contribution: float, weight: float
-) -> Part:
+def _usual_part(rel: int, end: str, fraction: float, weight: float) -> Part:
+    """Says how usual an entity is, whatever the other one is."""
+    details = {"kind": f"usual {end}", "fraction": fraction, "weight": weight}
+    note = (f"{fraction:.2%} of the {end}s of ", Ref("relation", rel))
+    words = (f"how usual {end[0]} is",)
+    return Part(weight * fraction, words, note, details=details)
+
+
+def _rule_part(found: FoundRule, name: str, entity: int, contribution: float) -> Part:
     """Says what an entity has in common with others, and how often they agree."""
-    assert found is not None
     relation, is_back = found.code >> 1, bool(found.code & 1)
     other: str | Ref = "·" if found.entity < 0 else Ref("entity", found.entity)
     ends = (other, ", ", name) if is_back else (name, ", ", other)
@@ -213,7 +206,7 @@ def _rule_part(
     paths = () if found.entity < 0 else ((fact,),)
     note = (f"true for {found.support:,} of {found.body:,} like it",)
     details = {"kind": name, "support": found.support, "body": found.body}
-    details |= {"confidence": found.confidence, "weight": weight}
+    details |= {"confidence": found.confidence}
     return Part(contribution, words, note, paths, details=details)
 
 
@@ -243,7 +236,7 @@ class _AddEvidence(torch.autograd.Function):
             row = order[part]
             asked = entity[part], rel[part], row
             add_evidence(tuple(evidence), rel[part], row, weights, rows)
-            usual = weights[:, 3:]
+            usual = weights[:, USUAL:]
             add_popularity(features.evidence, side, asked, usual, some, rows)
 
         for _ in run_all(add, range(len(found)), no_scratch):
@@ -265,7 +258,7 @@ class _AddEvidence(torch.autograd.Function):
             evidence_gradient(tuple(evidence), rel[part], row, rows, totals[i])
             asked = entity[part], rel[part], row
             given = ctx.features.evidence, side, asked, ctx.some, rows
-            popularity_gradient(*given, totals[i][:, 3:])
+            popularity_gradient(*given, totals[i][:, USUAL:])
 
         for _ in run_all(add, range(len(ctx.found)), no_scratch):
             pass

@@ -47,8 +47,8 @@ def _parts(
         )
         words = body_words(text) if part.paths else in_words(text)
         notes = [part.note_text] if part.note else []
-        if part.middles:
-            names = [middle.name for middle in part.middles]
+        names = [one.name for one in part.middles if one not in part.words]
+        if names:
             notes.append(f"x = {listing(names, part.num_paths)}")
         if part.own:
             notes.append("by this fact itself")

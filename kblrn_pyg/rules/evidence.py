@@ -12,6 +12,7 @@ from kblrn_pyg.data import as_kb, flat_triples
 from kblrn_pyg.data.ids import check_ids
 from kblrn_pyg.data.queries import check_side
 from kblrn_pyg.kernels.evidence import (
+    NUM_WEIGHTS,
     Choices,
     ConstantRules,
     Evidence,
@@ -151,11 +152,12 @@ class EvidenceFeatures:
     def pairs(
         self, head: Ids, rel: Ids, tail: Ids, leave_own: bool = False
     ) -> np.ndarray:
-        r"""Returns five numbers for each triple.
+        r"""Returns six numbers for each triple.
 
-        They are what the surest rule for the head, for the tail, and the surest path
-        give, :math:`\log (1 + \textrm{confidence} / \textrm{floor})`, and how usual
-        the tail and the head are.
+        They are the strength, :math:`\log (1 + \textrm{confidence} /
+        \textrm{floor})`, of the surest rule for the head, and of that for the tail;
+        the same if the surest path is not stronger, or else that of the path; and how
+        usual the tail and the head are.
 
         Args:
             head (numpy.ndarray): The head of each triple.
@@ -172,10 +174,11 @@ class EvidenceFeatures:
             ptr = found.ptr[part.start : part.stop + 1]
             return pair_evidence(self.evidence, facts, (ptr, found.rule), leave_own)
 
-        return np.concatenate(_in_slices(find, len(head)) or [np.zeros((0, 5), "f")])
+        nothing = np.zeros((0, NUM_WEIGHTS), np.float32)
+        return np.concatenate([nothing, *_in_slices(find, len(head))])
 
     def own(self, head: Ids, rel: Ids, tail: Ids) -> np.ndarray:
-        r"""Returns how much each of the five numbers of a triple is because the triple
+        r"""Returns how much each of the six numbers of a triple is because the triple
         is a fact, and so an example of its own rules.
 
         Args:
