@@ -187,7 +187,9 @@ def mine_features(features, rows, counted, least, count):
     in order, supports and bodies of all.
     """
     num_groups, code = features.code_ptr[-1], features.code
-    number, touched = np.zeros(len(rows), np.int64), np.empty(len(count), np.int64)
+    number = np.zeros(len(rows), np.int64)
+    # One more, where those are written that were touched already.
+    touched = np.empty(len(count) + 1, np.int64)
     target, support = np.empty(1024, np.int32), np.empty(1024, np.int32)
     body = np.empty(1024, np.int32)
     total = 0
