@@ -310,7 +310,7 @@ def _digest(text, place, row, fields):
 
 @njit(cache=True, nogil=True)
 def _part(digest):
-    """The part of a hash that is kept beside ids, which is not negative."""
+    """The bits of a hash that are kept beside ids; they are not negative."""
     return np.int64(digest >> np.uint64(33))
 
 

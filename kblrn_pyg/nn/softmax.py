@@ -171,7 +171,7 @@ def _sum_share(given: _Given, parts: list[slice], kept: Tensor | None) -> _Sums:
     total, by_query = given.like.new_zeros(given.shape[0]), None
     if kept is not None and query is not None:
         by_query = torch.zeros_like(query)
-    # Finite, as the difference of two infinities is no number.
+    # Finite, as the difference of two infinities is not a number.
     top = torch.full_like(total, torch.finfo(total.dtype).min / 2)
     tops = []
     for part in parts:
