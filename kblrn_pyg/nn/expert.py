@@ -10,6 +10,7 @@ from torch import Tensor
 from kblrn_pyg.data.queries import Queries
 from kblrn_pyg.nn.arguments import Rebuildable
 from kblrn_pyg.nn.part import Part
+from kblrn_pyg.nn.softmax import Factors
 
 # How many candidates 'add_to' scores at once.
 _CANDIDATES_AT_ONCE = 1 << 20
@@ -126,7 +127,7 @@ class Expert(Rebuildable):
 
     def factors(
         self, queries: Queries, entities: Tensor | None = None
-    ) -> tuple[Tensor, Tensor] | None:
+    ) -> Factors | None:
         r"""Returns vectors of queries and of entities whose dot products are the
         scores, for experts that have them: losses need not make all scores at once.
 

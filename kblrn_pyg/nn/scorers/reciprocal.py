@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch_geometric.nn.kge import KGEModel
 
@@ -55,6 +56,11 @@ class ReciprocalScorer(Scorer):
         return self.scorer.is_direct
 
     @property
+    def is_plain(self) -> bool:
+        """Whether those of the scorer are."""
+        return self.scorer.is_plain
+
+    @property
     def title(self) -> str:
         """What explanations call the scorer."""
         return self.scorer.title
@@ -77,12 +83,26 @@ class ReciprocalScorer(Scorer):
     def compare(self, query: Tensor, rows: Tensor) -> Tensor:
         return self.scorer.compare(query, rows)
 
-    def norm(
-        self, power: int, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
-    ) -> Tensor:
-        to_tail = self.scorer.norm(power, head_index, rel_type, tail_index)
+    def norm(self, power: int, head: Tensor, rel_type: Tensor, tail: Tensor) -> Tensor:
+        to_tail = self.scorer.norm(power, head, rel_type, tail)
         inverse = rel_type + self.num_relations
-        to_head = self.scorer.norm(power, tail_index, inverse, head_index)
+        return (to_tail + self.scorer.norm(power, tail, inverse, head)) / 2
+
+    def dura(self, head: Tensor, rel_type: Tensor, tail: Tensor) -> Tensor:
+        to_tail = self.scorer.dura(head, rel_type, tail)
+        to_head = self.scorer.dura(tail, rel_type + self.num_relations, head)
+        return (to_tail + to_head) / 2
+
+    def relation_loss(
+        self,
+        head: Tensor,
+        rel_type: Tensor,
+        tail: Tensor,
+        precision: torch.dtype | None = None,
+    ) -> Tensor:
+        to_tail = self.scorer.relation_loss(head, rel_type, tail, precision)
+        inverse = rel_type + self.num_relations
+        to_head = self.scorer.relation_loss(tail, inverse, head, precision)
         return (to_tail + to_head) / 2
 
     def fingerprint(self) -> str:
