@@ -11,6 +11,7 @@ from test_mining import as_kb
 from kblrn_pyg import KBLRN
 from kblrn_pyg.backend import plain_torch
 from kblrn_pyg.data import flat_triples
+from kblrn_pyg.nn import latent
 from kblrn_pyg.nn.rows import TakeRows
 
 SCORERS = ("distmult", "complex", "rescal", "transe", "unit-transe", "rotate")
@@ -146,6 +147,19 @@ def test_gradients_of_all_at_once(data, scorer, entity_dropout):
     wanted = torch.autograd.grad(expected, parameters)
     for one, other in zip(found, wanted):
         torch.testing.assert_close(one, other)
+
+
+def test_some_triples_of_large_batches_are_penalised(data, monkeypatch):
+    """On average, what is drawn has the penalty of all."""
+    model = make(data, scorer="complex", n3=0.1, relation_prediction=0.4)
+    expected = model.experts["latent"].penalty(*flat_triples(data))
+    monkeypatch.setattr(latent, "_MAX_PENALISED", 5)
+    with torch.no_grad():
+        found = [
+            model.experts["latent"].penalty(*flat_triples(data)) for _ in range(2000)
+        ]
+    assert len({float(one) for one in found}) > 100
+    torch.testing.assert_close(sum(found) / len(found), expected, rtol=0.01, atol=0)
 
 
 def test_rows_are_added_to_the_gradient_of_the_table():

@@ -162,6 +162,19 @@ class Expert(Rebuildable):
         """
         return 0.0
 
+    @property
+    def can_be_scaled(self) -> bool:
+        """Whether :meth:`scale` is there."""
+        return type(self).scale is not Expert.scale
+
+    def scale(self, factor: float) -> None:
+        r"""Multiplies all scores by a factor, by changing the parameters.
+
+        Args:
+            factor (float): The factor, which is not negative.
+        """
+        raise NotImplementedError(f"{type(self).__name__} cannot be scaled")
+
     def parts(self, head: int, rel: int, tail: int, side: str = "tail") -> list[Part]:
         r"""Returns the reasons that the score of a triple is the sum of.
 

@@ -23,6 +23,9 @@ from kblrn_pyg.shard import Shard, num_processes, process_rank
 # Up to this number of candidates, their rows are looked up for each query.
 _FEW = 8
 
+# Of a batch of more triples, only this number is drawn for penalties.
+_MAX_PENALISED = 4096
+
 # What queries and entities may be multiplied in.
 PRECISIONS = ("float32", "bfloat16")
 
@@ -221,11 +224,20 @@ class LatentExpert(Expert):
     def penalty(
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
     ) -> Tensor | float:
-        """Returns the penalties of the embeddings of a batch, per triple."""
+        """Returns the penalties of the embeddings of a batch, per triple.
+
+        If a batch of queries has very many answers, some of the triples are drawn.
+        """
         total: Tensor | float = 0.0
-        if head_index.numel() == 0:
+        if head_index.numel() == 0 or not self._has_penalties:
             return total
         triples = head_index, rel_type, tail_index
+        if head_index.numel() > _MAX_PENALISED:
+            drawn = torch.randperm(head_index.numel(), device=head_index.device)
+            head_index, rel_type, tail_index = (
+                column[drawn[:_MAX_PENALISED]] for column in triples
+            )
+            triples = head_index, rel_type, tail_index
         for i, scorer in enumerate(self._scorers()):
             total = total + self._norms(scorer, *triples)
             if self.dura > 0 or self.relation_prediction > 0:
@@ -236,6 +248,10 @@ class LatentExpert(Expert):
         if self.shard is not None and isinstance(total, Tensor):
             total = self.shard.sum(total)
         return total
+
+    @property
+    def _has_penalties(self) -> bool:
+        return any((self.n3, self.l2, self.dura, self.relation_prediction))
 
     def _norms(
         self, scorer: Any, head_index: Tensor, rel_type: Tensor, tail_index: Tensor

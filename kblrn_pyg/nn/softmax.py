@@ -13,6 +13,8 @@ from kblrn_pyg.nn.one_thread import run_torch
 
 # How many scores are made at once: they stay in the cache of a core.
 _AT_ONCE = 1 << 20
+# How many single scores are looked at at once.
+_PICKS_AT_ONCE = 4096
 # The least number of candidates that are compared at once.
 _MIN_WIDTH = 256
 
@@ -144,14 +146,37 @@ class ProductSoftmax(torch.autograd.Function):
 
         run_torch(work, len(shares))
         row, column = ctx.picks
-        if row.numel() and query is not None:
-            for one, by_one, span in zip(given.tables, by_tables, given.spans):
-                of_query = by_picked[:, None] * one[column]
-                by_query[:, span].index_add_(0, row, of_query)
-                by_one.index_add_(0, column, by_picked[:, None] * query[row, span])
+        if query is not None:
+            for some in _some_picks(len(row)):
+                _add_picks(
+                    given,
+                    (row[some], column[some], by_picked[some]),
+                    by_query,
+                    by_tables,
+                )
         if row.numel() and base is not None:
             by_base.index_put_((row, column), by_picked, accumulate=True)
         return by_query, by_base, None, None, None, None, *by_tables
+
+
+def _some_picks(number: int) -> list[slice]:
+    """Cuts scores to return: a query may have very many answers."""
+    return [slice(i, i + _PICKS_AT_ONCE) for i in range(0, number, _PICKS_AT_ONCE)]
+
+
+def _add_picks(
+    given: "_Given",
+    picks: tuple[Tensor, Tensor, Tensor],
+    by_query: Tensor,
+    by_tables: list[Tensor],
+) -> None:
+    """Adds the gradients of single scores."""
+    row, column, by_picked = picks
+    assert given.query is not None
+    for one, by_one, span in zip(given.tables, by_tables, given.spans):
+        of_query = by_picked[:, None] * one[column]
+        by_query[:, span].index_add_(0, row, of_query)
+        by_one.index_add_(0, column, by_picked[:, None] * given.query[row, span])
 
 
 def _multiply(
@@ -243,9 +268,10 @@ class _Given(NamedTuple):
         """Returns some of the scores."""
         picked = self.like.new_zeros(row.shape)
         if self.query is not None:
-            asked = self.query[row]
-            for span, one in zip(_spans(self.tables), self.tables):
-                picked += (asked[:, span] * one[column]).sum(dim=1)
+            for some in _some_picks(len(row)):
+                for span, one in zip(self.spans, self.tables):
+                    asked = self.query[row[some], span]
+                    picked[some] += (asked * one[column[some]]).sum(dim=1)
         return picked if self.base is None else picked + self.base[row, column]
 
 
