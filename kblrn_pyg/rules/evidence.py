@@ -11,21 +11,23 @@ from torch_geometric.data import Data, HeteroData
 from kblrn_pyg.data import as_kb, flat_triples
 from kblrn_pyg.data.ids import check_ids
 from kblrn_pyg.data.queries import check_side
+from kblrn_pyg.kernels.constant_rules import (
+    ConstantRules,
+    Features,
+    features_of,
+    mine_features,
+    turn_round,
+)
 from kblrn_pyg.kernels.evidence import (
     NUM_WEIGHTS,
     Choices,
-    ConstantRules,
     Evidence,
-    Features,
     best_rule,
     candidate_evidence,
-    features_of,
-    mine_features,
     new_scratch,
     pair_evidence,
     path_strength,
     query_evidence,
-    turn_round,
     usual_candidates,
 )
 from kblrn_pyg.kernels.threads import (
