@@ -110,22 +110,13 @@ def mine_features(features, rows, counted, least, count):
     """
     num_groups, code = features.code_ptr[-1], features.code
     number = np.zeros(len(rows), np.int64)
-    # One more, where those are written that were touched already.
-    touched = np.empty(len(count) + 1, np.int64)
+    touched = _new_touched(count)
     target, support = np.empty(1024, np.int32), np.empty(1024, np.int32)
     body = np.empty(1024, np.int32)
     total = 0
     for i in range(len(rows)):
-        row, num_touched = rows[i], 0
-        for j in range(features.holder_ptr[row], features.holder_ptr[row + 1]):
-            x = features.holder[j]
-            if not counted[x]:
-                continue
-            for k in range(features.ptr[x], features.ptr[x + 1]):
-                g = features.feature[k]
-                touched[num_touched] = g
-                num_touched += count[g] == 0
-                count[g] += 1
+        row = rows[i]
+        num_touched = _count_shared(features, row, counted, count, touched)
         if total + num_touched > len(target):
             target = longer(target, total, num_touched)
             support = longer(support, total, num_touched)
@@ -147,6 +138,85 @@ def mine_features(features, rows, counted, least, count):
         total += kept
         number[i] = kept
     return number, target[:total].copy(), support[:total].copy(), body[:total].copy()
+
+
+@njit(cache=True, nogil=True)
+def count_rules(features, rules, counted, count):
+    """Counts the supports and the bodies of rules.
+
+    ``rules`` are features, where the targets of each of them begin, and these. For
+    ``counted`` and ``count``, see :meth:`mine_features`.
+    """
+    rows, ptr, target = rules
+    num_groups, code = features.code_ptr[-1], features.code
+    touched = _new_touched(count)
+    support, body = np.empty(len(target), np.int32), np.empty(len(target), np.int32)
+    for i in range(len(rows)):
+        num_touched = _count_shared(features, rows[i], counted, count, touched)
+        for j in range(ptr[i], ptr[i + 1]):
+            g = target[j]
+            support[j], body[j] = count[g], count[num_groups + code[g]]
+        for j in range(num_touched):
+            count[touched[j]] = 0
+    return support, body
+
+
+@njit(cache=True, nogil=True)
+def _new_touched(count):
+    # One more, where those are written that were touched already.
+    return np.empty(len(count) + 1, np.int64)
+
+
+@njit(cache=True, nogil=True)
+def _count_shared(features, row, counted, count, touched):
+    """Counts the features of the entities that have one, and lists them."""
+    num_touched = 0
+    for j in range(features.holder_ptr[row], features.holder_ptr[row + 1]):
+        x = features.holder[j]
+        if not counted[x]:
+            continue
+        for k in range(features.ptr[x], features.ptr[x + 1]):
+            g = features.feature[k]
+            touched[num_touched] = g
+            num_touched += count[g] == 0
+            count[g] += 1
+    return num_touched
+
+
+@njit(cache=True, nogil=True)
+def count_holders(features, counted):
+    """Returns how many entities that count have each feature."""
+    number = np.zeros(len(features.code), np.int32)
+    for feature in range(len(number)):
+        for i in range(features.holder_ptr[feature], features.holder_ptr[feature + 1]):
+            number[feature] += counted[features.holder[i]]
+    return number
+
+
+@njit(cache=True, nogil=True)
+def stable_order(key, num_keys):
+    """Returns the order of rows by their keys, equal ones as they are."""
+    free = np.zeros(num_keys + 1, np.int64)
+    for i in range(len(key)):
+        free[key[i] + 1] += 1
+    free = np.cumsum(free)
+    order = np.empty(len(key), np.int64)
+    for i in range(len(key)):
+        order[free[key[i]]] = i
+        free[key[i]] += 1
+    return order
+
+
+@njit(cache=True, nogil=True)
+def find_features(features, code, entity):
+    """Returns the feature of each code and entity, which may be any, or -1."""
+    found = np.empty(len(code), np.int64)
+    for i in range(len(code)):
+        if entity[i] < 0:
+            found[i] = features.code_ptr[-1] + code[i]
+        else:
+            found[i] = find_feature(features, code[i], entity[i])
+    return found
 
 
 @njit(cache=True, nogil=True)

@@ -85,7 +85,7 @@ def build_experts(
         rules = mine_rules(kb, confidences="e" in letters)
     if "r" in letters:
         assert rules is not None
-        built["relational"] = RelationalExpert(kb, rules)
+        built["relational"] = RelationalExpert(kb, rules.with_constants(None))
     if "n" in letters:
         features = numerical_features(kb, settings.threshold)
         built["numerical"] = NumericalExpert(
@@ -146,7 +146,7 @@ def _evidence(
         logger.info(
             "the rules have no confidences: the evidence expert uses mined ones"
         )
-        rules = mine_rules(kb)
+        rules = mine_rules(kb).with_constants(rules.constants)
     return EvidenceExpert(
         kb,
         rules,
