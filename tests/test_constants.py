@@ -433,6 +433,17 @@ def test_a_model_of_given_rules_is_whole(families, mined, tmp_path):
     torch.testing.assert_close(again(head, rel, tail), model(head, rel, tail))
 
 
+def test_constants_without_effect_are_said(families, mined, caplog):
+    from kblrn_pyg import KBLRN
+
+    few = mined.filter(min_support=5)
+    with pytest.warns(UserWarning, match="with constants have no effect without the e"):
+        KBLRN.from_data(families, "r", rules=mine_rules(families).with_constants(few))
+    with caplog.at_level("INFO"):
+        KBLRN.from_data(families, "e", rules=few.as_rules())
+    assert "the rules have no paths" in caplog.text
+
+
 def test_constants_stay_where_paths_have_no_confidences(families, mined, caplog):
     from kblrn_pyg import KBLRN
 

@@ -80,6 +80,16 @@ def examples(features: Features, max_degree: int) -> np.ndarray:
     return counted
 
 
+def say_too_many(max_rules: int, least: int) -> None:
+    """Says that the least support is raised."""
+    logger.info(
+        "more than %s rules with constants have a support of %s: only those of more "
+        "are kept",
+        f"{max_rules:,}",
+        least,
+    )
+
+
 def count_all(
     features: Features,
     counted: np.ndarray,
@@ -118,12 +128,6 @@ def count_all(
     for i, rules in _run(mine, parts, features, progress):
         found[i], total = rules, total + len(rules.target)
         if total > max_rules:
-            logger.info(
-                "more than %s rules with constants have a support of %s: only those "
-                "of more are kept",
-                f"{max_rules:,}",
-                thresholds.support,
-            )
             return None
     empty = CountedRules(np.empty(0, np.int64), *(np.empty(0, np.int32),) * 3)
     several = zip(*[empty, *(found[i] for i in range(len(parts)))])

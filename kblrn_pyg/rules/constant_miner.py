@@ -20,6 +20,7 @@ from kblrn_pyg.rules.constant_counts import (
     Thresholds,
     count_all,
     examples,
+    say_too_many,
 )
 from kblrn_pyg.rules.constants import ConstantRuleSet
 from kblrn_pyg.rules.settings import MAX_CONSTANT_RULES, MAX_DEGREE, ConstantSettings
@@ -83,6 +84,7 @@ def mine_constants(
     counted = examples(features, max_degree)
     thresholds = Thresholds(min_support, min_confidence, min_pca_confidence)
     while (found := _mine(features, counted, thresholds, max_rules, progress)) is None:
+        say_too_many(max_rules, thresholds.support)
         thresholds = thresholds._replace(support=thresholds.support + 1)
     entities = list(names.entities.identifiers)
     rules = ConstantRuleSet(list(names.relations.identifiers), entities, **found)

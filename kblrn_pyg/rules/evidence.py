@@ -39,6 +39,7 @@ from kblrn_pyg.rules.constant_counts import (
     count_all,
     count_given,
     examples,
+    say_too_many,
 )
 from kblrn_pyg.rules.features import PathFeatures
 from kblrn_pyg.rules.ruleset import Ids, RuleSet
@@ -333,6 +334,7 @@ def _count(
         found = count_all(features, counted, rows, Thresholds(least), max_rules)
         if found is not None:
             break
+        say_too_many(max_rules, least)
         least += 1
     number = np.zeros(len(size), np.int64)
     number[rows] = found.number
