@@ -78,6 +78,10 @@ def build_experts(
     _warn_of_unused(settings, letters, num_experts=len(names) + len(own))
     if rules is not None and not set("re") & set(letters):
         warnings.warn("'rules' has no effect without the experts r or e", stacklevel=4)
+    elif rules is not None and rules.constants is not None and "e" not in letters:
+        warnings.warn(
+            "rules with constants have no effect without the expert e", stacklevel=4
+        )
     built: dict[str, Expert] = {}
     if "l" in letters:
         built["latent"] = _latent(kb, settings, several, len(names) + len(own))
@@ -85,7 +89,7 @@ def build_experts(
         rules = mine_rules(kb, confidences="e" in letters)
     if "r" in letters:
         assert rules is not None
-        built["relational"] = RelationalExpert(kb, rules)
+        built["relational"] = RelationalExpert(kb, rules.with_constants(None))
     if "n" in letters:
         features = numerical_features(kb, settings.threshold)
         built["numerical"] = NumericalExpert(
@@ -149,7 +153,9 @@ def _evidence(
         logger.info(
             "the rules have no confidences: the evidence expert uses mined ones"
         )
-        rules = mine_rules(kb)
+        rules = mine_rules(kb).with_constants(rules.constants)
+    elif len(rules) == 0 and rules.constants is not None:
+        logger.info("the rules have no paths: the evidence expert looks for none")
     return EvidenceExpert(
         kb,
         rules,

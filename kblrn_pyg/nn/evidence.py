@@ -47,7 +47,8 @@ class EvidenceExpert(Expert):
 
     Args:
         data (HeteroData): The knowledge base.
-        rules (RuleSet): The rules whose bodies are paths, with PCA confidences.
+        rules (RuleSet): The rules whose bodies are paths, with PCA confidences. If
+            it has rules with constants, only these are used, and counted anew.
         min_support (int, optional): The least support of rules with constants.
             (default: :obj:`2`)
         shrinkage (float, optional): What is added to the size of a body, so that
