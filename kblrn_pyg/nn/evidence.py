@@ -97,6 +97,12 @@ class EvidenceExpert(Expert):
         value = torch.from_numpy(numbers).to(self.weight)
         return torch.einsum("bck,bk->bc", value, self.weight[queries.rel_type])
 
+    def score_answers(self, queries: Queries, answer: Tensor) -> Tensor:
+        """Scores an answer to each query; see :class:`Expert`."""
+        # Looking for the rules of single triples is far cheaper than for all that
+        # the rules of a query speak for.
+        return self(*queries.triples(answer))
+
     def add_to(
         self, scores: Tensor, queries: Queries, entities: Tensor | None = None
     ) -> Tensor:
