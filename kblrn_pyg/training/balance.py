@@ -10,7 +10,7 @@ from kblrn_pyg.progress import ProgressBar
 from kblrn_pyg.training.validation import Graph
 
 # Factors of all experts at once, and then of one of them.
-_OF_ALL = (0.15, 0.25, 0.35, 0.5, 0.7, 1.0, 1.5, 2.5)
+_OF_ALL = (0.15, 0.25, 0.35, 0.5, 0.7, 1.0, 1.5, 2.5, 5.0)
 _OF_ONE = (0.0, 0.6, 1.6)
 
 
