@@ -15,10 +15,14 @@ if TYPE_CHECKING:
     from kblrn_pyg.nn.scorers import (
         RESCAL,
         SCORERS,
+        ConvE,
         DistMultScorer,
         FreeTransE,
         ReciprocalScorer,
         Scorer,
+        TransH,
+        TransR,
+        TuckER,
     )
     from kblrn_pyg.nn.settings import INSTANCES, ModelSettings
 else:
@@ -29,6 +33,7 @@ __all__ = [
     "KBLRN",
     "RESCAL",
     "SCORERS",
+    "ConvE",
     "DistMultScorer",
     "EvidenceExpert",
     "Expert",
@@ -41,4 +46,7 @@ __all__ = [
     "Ref",
     "RelationalExpert",
     "Scorer",
+    "TransH",
+    "TransR",
+    "TuckER",
 ]

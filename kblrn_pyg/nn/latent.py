@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeAlias
 
 import torch
@@ -49,9 +50,12 @@ class LatentExpert(Expert):
         scorer (str or KGEModel or Scorer or list, optional): :obj:`"distmult"`,
             :obj:`"complex"` or :obj:`"rotate"` of PyG, :obj:`"transe"`
             (:class:`FreeTransE`), :obj:`"unit-transe"` (PyG's, whose
-            embeddings have length one) or :obj:`"rescal"` (:class:`RESCAL`),
-            any :class:`~torch_geometric.nn.kge.KGEModel` (one that is not of
-            these classes is slow), a :class:`Scorer`, or several of them.
+            embeddings have length one), :obj:`"rescal"` (:class:`RESCAL`),
+            :obj:`"transh"` (:class:`TransH`), :obj:`"transr"`
+            (:class:`TransR`), :obj:`"tucker"` (:class:`TuckER`) or
+            :obj:`"conve"` (:class:`ConvE`, which needs :obj:`reciprocal`), any
+            :class:`~torch_geometric.nn.kge.KGEModel` (one that is not of these
+            classes is slow), a :class:`Scorer`, or several of them.
             (default: :obj:`"distmult"`)
         reciprocal (bool, optional): See :class:`ReciprocalScorer`.
             (default: :obj:`False`)
@@ -277,8 +281,11 @@ class LatentExpert(Expert):
 
     @property
     def uses_own_threads(self) -> bool:  # type: ignore[override]
-        """Whether all scorers multiply, and nothing is computed before."""
-        return all(s.metric == "dot" and s.is_direct for s in self._scorers())
+        """Whether all scorers multiply, and little is computed before."""
+        return all(
+            s.metric == "dot" and s.is_direct and s.has_light_queries
+            for s in self._scorers()
+        )
 
     @property
     def hidden_channels(self) -> int:
@@ -316,7 +323,9 @@ class LatentExpert(Expert):
                 query = scorer.head_query(queries.rel_type, known)
             else:
                 query = scorer.tail_query(known, queries.rel_type)
-            query = self._drop(query, self.dropout)
+            query = scorer.drop_entries(
+                query, partial(self._drop, fraction=self.dropout)
+            )
             yield scorer, encoded, query if kept is None else query * kept
 
     def _kept(self, queries: Queries) -> Tensor | None:

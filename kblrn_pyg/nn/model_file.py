@@ -51,6 +51,10 @@ _CLASSES: tuple[type[Module], ...] = (
     scorers.TransEScorer,
     scorers.UnitTransEScorer,
     scorers.RESCALScorer,
+    scorers.TransHScorer,
+    scorers.TransRScorer,
+    scorers.TuckERScorer,
+    scorers.ConvEScorer,
     scorers.ReciprocalScorer,
 )
 
@@ -240,7 +244,8 @@ class _Writer:
         kwargs = {name: getattr(kge, name) for name in names if hasattr(kge, name)}
         if "sparse" in names:
             kwargs["sparse"] = kge.node_emb.sparse
-        return (), {k: v for k, v in kwargs.items() if isinstance(v, _PLAIN)}
+        plain = (*_PLAIN, tuple)
+        return (), {k: v for k, v in kwargs.items() if isinstance(v, plain)}
 
 
 class _Reader:

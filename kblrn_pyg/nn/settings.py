@@ -9,7 +9,10 @@ from kblrn_pyg.settings import setting
 INSTANCES = ("l", "r", "n", "lr", "ln", "rn", "lrn", "e", "le", "lrne")
 
 # The latent scorers that have a name.
-SCORER_NAMES = ("distmult", "complex", "transe", "unit-transe", "rotate", "rescal")
+SCORER_NAMES = (
+    *("distmult", "complex", "transe", "unit-transe", "rotate", "rescal"),
+    *("transh", "transr", "tucker", "conve"),
+)
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,20 @@
 """Scorers: what a latent expert is made of."""
 
+import inspect
 from collections.abc import Callable
 
 from torch_geometric.nn.kge import ComplEx, DistMult, KGEModel, RotatE, TransE
 
 from kblrn_pyg.nn.scorers.complex import ComplExScorer, RotatEScorer
+from kblrn_pyg.nn.scorers.conve import ConvE, ConvEScorer
 from kblrn_pyg.nn.scorers.distmult import DistMultScorer
 from kblrn_pyg.nn.scorers.reciprocal import ReciprocalScorer
 from kblrn_pyg.nn.scorers.rescal import RESCAL, RESCALScorer
 from kblrn_pyg.nn.scorers.scorer import Scorer
 from kblrn_pyg.nn.scorers.transe import FreeTransE, TransEScorer, UnitTransEScorer
+from kblrn_pyg.nn.scorers.transh import TransH, TransHScorer
+from kblrn_pyg.nn.scorers.transr import TransR, TransRScorer
+from kblrn_pyg.nn.scorers.tucker import TuckER, TuckERScorer
 
 # The scorers that have a name.
 SCORERS: dict[str, type[KGEModel]] = {
@@ -19,16 +24,31 @@ SCORERS: dict[str, type[KGEModel]] = {
     "unit-transe": TransE,
     "rotate": RotatE,
     "rescal": RESCAL,
+    "transh": TransH,
+    "transr": TransR,
+    "tucker": TuckER,
+    "conve": ConvE,
 }
 
-# By what a model computes, so that subclasses that change it are not mistaken.
-_FAST: dict[Callable, type[Scorer]] = {
-    DistMult.forward: DistMultScorer,
-    ComplEx.forward: ComplExScorer,
-    FreeTransE.forward: TransEScorer,
-    TransE.forward: UnitTransEScorer,
-    RotatE.forward: RotatEScorer,
-    RESCAL.forward: RESCALScorer,
+
+def _computation(kind: type[KGEModel]) -> tuple[Callable, ...]:
+    """Returns what a model computes, so that subclasses that change it are not
+    mistaken."""
+    methods = (getattr(kind, name, None) for name in ("forward", "project"))
+    return tuple(method for method in methods if method is not None)
+
+
+_FAST: dict[tuple[Callable, ...], type[Scorer]] = {
+    _computation(DistMult): DistMultScorer,
+    _computation(ComplEx): ComplExScorer,
+    _computation(FreeTransE): TransEScorer,
+    _computation(TransE): UnitTransEScorer,
+    _computation(RotatE): RotatEScorer,
+    _computation(RESCAL): RESCALScorer,
+    _computation(TransH): TransHScorer,
+    _computation(TransR): TransRScorer,
+    _computation(TuckER): TuckERScorer,
+    _computation(ConvE): ConvEScorer,
 }
 
 
@@ -63,7 +83,7 @@ def make_scorer(
             if hasattr(given, name):  # there are few relations
                 getattr(given, name).sparse = False
     if isinstance(given, KGEModel):
-        given = _FAST.get(type(given).forward, Scorer)(given)
+        given = _FAST.get(_computation(type(given)), Scorer)(given)
     if not isinstance(given, Scorer):
         raise ValueError(
             f"'scorer' must be a name, a KGEModel or a Scorer (got {given!r})"
@@ -77,6 +97,11 @@ def make_scorer(
         raise ValueError(
             f"'scorer' must have {sizes[0]} nodes and {sizes[1]} relations (got "
             f"{given.num_nodes} and {given.num_relations})"
+        )
+    if given.needs_reciprocal and not reciprocal:
+        raise ValueError(
+            f"'reciprocal' must be True for {given.title}, which asks for tails only "
+            "(got False)"
         )
     return ReciprocalScorer(given) if reciprocal else given
 
@@ -92,14 +117,19 @@ def scorer_name(given: str | KGEModel | Scorer) -> str:
     kge = given.kge if isinstance(given, Scorer) else given
     names = {kind: name for name, kind in SCORERS.items()}
     name = names.get(type(kge), type(kge).__name__)
-    norm = getattr(kge, "p_norm", 1.0)
-    return name if norm == 1.0 else f"{name} of norm {norm}"
+    norm = getattr(kge, "p_norm", None)
+    usual = inspect.signature(type(kge).__init__).parameters.get("p_norm")
+    if norm is None or (usual is not None and norm == usual.default):
+        return name
+    return f"{name} of norm {norm}"
 
 
 __all__ = [
     "RESCAL",
     "SCORERS",
     "ComplExScorer",
+    "ConvE",
+    "ConvEScorer",
     "DistMultScorer",
     "FreeTransE",
     "RESCALScorer",
@@ -107,6 +137,12 @@ __all__ = [
     "RotatEScorer",
     "Scorer",
     "TransEScorer",
+    "TransH",
+    "TransHScorer",
+    "TransR",
+    "TransRScorer",
+    "TuckER",
+    "TuckERScorer",
     "UnitTransEScorer",
     "make_scorer",
     "scorer_name",

@@ -1,5 +1,6 @@
 """Reciprocal relations: asking for heads by a relation of its own."""
 
+from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor
@@ -55,6 +56,11 @@ class ReciprocalScorer(Scorer):
         return self.scorer.is_direct
 
     @property
+    def has_light_queries(self) -> bool:  # type: ignore[override]
+        """Whether those of the scorer are."""
+        return self.scorer.has_light_queries
+
+    @property
     def title(self) -> str:
         """What explanations call the scorer."""
         return self.scorer.title
@@ -76,6 +82,9 @@ class ReciprocalScorer(Scorer):
 
     def compare(self, query: Tensor, rows: Tensor) -> Tensor:
         return self.scorer.compare(query, rows)
+
+    def drop_entries(self, query: Tensor, drop: Callable[[Tensor], Tensor]) -> Tensor:
+        return self.scorer.drop_entries(query, drop)
 
     def norm(
         self, power: int, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
