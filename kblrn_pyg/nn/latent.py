@@ -53,7 +53,8 @@ class LatentExpert(Expert):
             embeddings have length one), :obj:`"rescal"` (:class:`RESCAL`),
             :obj:`"transh"` (:class:`TransH`), :obj:`"transr"`
             (:class:`TransR`), :obj:`"tucker"` (:class:`TuckER`) or
-            :obj:`"conve"` (:class:`ConvE`, which needs :obj:`reciprocal`), any
+            :obj:`"conve"` (:class:`ConvE`, which needs :obj:`reciprocal`),
+            :obj:`"pykeen:NAME"` (:class:`PyKEENModel`, which is slow), any
             :class:`~torch_geometric.nn.kge.KGEModel` (one that is not of these
             classes is slow), a :class:`Scorer`, or several of them.
             (default: :obj:`"distmult"`)

@@ -55,6 +55,8 @@ _CLASSES: tuple[type[Module], ...] = (
     scorers.TransRScorer,
     scorers.TuckERScorer,
     scorers.ConvEScorer,
+    scorers.PyKEENModel,
+    scorers.PyKEENScorer,
     scorers.ReciprocalScorer,
 )
 
@@ -244,7 +246,7 @@ class _Writer:
         kwargs = {name: getattr(kge, name) for name in names if hasattr(kge, name)}
         if "sparse" in names:
             kwargs["sparse"] = kge.node_emb.sparse
-        plain = (*_PLAIN, tuple)
+        plain = (*_PLAIN, tuple, dict)
         return (), {k: v for k, v in kwargs.items() if isinstance(v, plain)}
 
 

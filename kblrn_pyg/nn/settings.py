@@ -14,6 +14,9 @@ SCORER_NAMES = (
     *("transh", "transr", "tucker", "conve"),
 )
 
+# The names of others: interactions of PyKEEN.
+SCORER_PATTERNS = ("pykeen:*",)
+
 
 @dataclass(frozen=True)
 class ModelSettings:
@@ -29,7 +32,7 @@ class ModelSettings:
         ["distmult"],
         "the latent scorer, or several that add up",
         expert="l",
-        choices=SCORER_NAMES,
+        choices=(*SCORER_NAMES, *SCORER_PATTERNS),
     )
     reciprocal: bool = setting(
         False, "ask (?, r, t) as (t, r⁻¹, ?), with embeddings of r⁻¹", expert="l"

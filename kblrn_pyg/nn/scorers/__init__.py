@@ -8,6 +8,7 @@ from torch_geometric.nn.kge import ComplEx, DistMult, KGEModel, RotatE, TransE
 from kblrn_pyg.nn.scorers.complex import ComplExScorer, RotatEScorer
 from kblrn_pyg.nn.scorers.conve import ConvE, ConvEScorer
 from kblrn_pyg.nn.scorers.distmult import DistMultScorer
+from kblrn_pyg.nn.scorers.pykeen import PyKEENModel, PyKEENScorer
 from kblrn_pyg.nn.scorers.reciprocal import ReciprocalScorer
 from kblrn_pyg.nn.scorers.rescal import RESCAL, RESCALScorer
 from kblrn_pyg.nn.scorers.scorer import Scorer
@@ -49,6 +50,7 @@ _FAST: dict[tuple[Callable, ...], type[Scorer]] = {
     _computation(TransR): TransRScorer,
     _computation(TuckER): TuckERScorer,
     _computation(ConvE): ConvEScorer,
+    _computation(PyKEENModel): PyKEENScorer,
 }
 
 
@@ -63,8 +65,9 @@ def make_scorer(
     r"""Makes a scorer by its name, or of a model that is given.
 
     Args:
-        given (str or KGEModel or Scorer): One of the names in :obj:`SCORERS`, or
-            an object, which, if :obj:`reciprocal`, has twice as many relations.
+        given (str or KGEModel or Scorer): One of the names in :obj:`SCORERS`,
+            an interaction of PyKEEN such as :obj:`"pykeen:quate"`, or an object,
+            which, if :obj:`reciprocal`, has twice as many relations.
         num_nodes (int): The number of entities.
         num_relations (int): The number of relations.
         hidden_channels (int): The embedding size.
@@ -75,10 +78,7 @@ def make_scorer(
     """
     sizes = num_nodes, num_relations * (1 + reciprocal)
     if isinstance(given, str):
-        if given.lower() not in SCORERS:
-            known = ", ".join(SCORERS)
-            raise ValueError(f"'scorer' must be one of {known} (got {given!r})")
-        given = SCORERS[given.lower()](*sizes, hidden_channels, sparse=sparse)
+        given = _make_kge(given.lower(), (*sizes, hidden_channels), sparse)
         for name in ("rel_emb", "rel_emb_im"):
             if hasattr(given, name):  # there are few relations
                 getattr(given, name).sparse = False
@@ -106,6 +106,20 @@ def make_scorer(
     return ReciprocalScorer(given) if reciprocal else given
 
 
+def _make_kge(name: str, sizes: tuple[int, int, int], sparse: bool) -> KGEModel:
+    """Makes a model of embeddings by its name."""
+    source, _, interaction = name.partition(":")
+    if source == "pykeen":
+        return PyKEENModel(*sizes, interaction, sparse=sparse)
+    if name not in SCORERS:
+        known = ", ".join(SCORERS)
+        raise ValueError(
+            f"'scorer' must be one of {known}, or an interaction of PyKEEN such as "
+            f"pykeen:quate (got {name!r})"
+        )
+    return SCORERS[name](*sizes, sparse=sparse)
+
+
 def scorer_name(given: str | KGEModel | Scorer) -> str:
     r"""Returns the name of a scorer, or else that of its class.
 
@@ -115,6 +129,8 @@ def scorer_name(given: str | KGEModel | Scorer) -> str:
     if isinstance(given, str):
         return given.lower()
     kge = given.kge if isinstance(given, Scorer) else given
+    if hasattr(kge, "scorer_name"):
+        return kge.scorer_name
     names = {kind: name for name, kind in SCORERS.items()}
     name = names.get(type(kge), type(kge).__name__)
     norm = getattr(kge, "p_norm", None)
@@ -132,6 +148,8 @@ __all__ = [
     "ConvEScorer",
     "DistMultScorer",
     "FreeTransE",
+    "PyKEENModel",
+    "PyKEENScorer",
     "RESCALScorer",
     "ReciprocalScorer",
     "RotatEScorer",
