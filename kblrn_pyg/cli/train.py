@@ -22,7 +22,12 @@ from kblrn_pyg.cli.options import (
 )
 from kblrn_pyg.data import DataError
 from kblrn_pyg.datasets.names import COUNTS, check_name, known_name
-from kblrn_pyg.nn.settings import INSTANCES, ModelSettings, are_letters
+from kblrn_pyg.nn.settings import (
+    INSTANCES,
+    SCORER_NAMES,
+    ModelSettings,
+    are_letters,
+)
 from kblrn_pyg.rules.settings import RuleSettings
 from kblrn_pyg.settings import changed, concerns, setting
 from kblrn_pyg.sizes import choice_text, choose_model, choose_training
@@ -124,7 +129,8 @@ def _by_size(
     """Chooses what was not given by the size of the knowledge base."""
     model, training = groups["model"], groups["training"]
     given = given_settings(options, type(model)), given_settings(options, FitSettings)
-    for_model = choose_model(num_nodes, given[0], "l" in model.experts)
+    can_be_sparse = "l" in model.experts and set(model.scorer) <= set(SCORER_NAMES)
+    for_model = choose_model(num_nodes, given[0], can_be_sparse)
     model = replace(model, **for_model)
     for_training = choose_training(model.sparse, given[1])
     if for_model or for_training:

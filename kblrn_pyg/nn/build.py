@@ -15,8 +15,14 @@ from kblrn_pyg.nn.features import FeatureExpert
 from kblrn_pyg.nn.latent import AnyScorer, LatentExpert, as_list
 from kblrn_pyg.nn.numerical import NumericalExpert
 from kblrn_pyg.nn.relational import RelationalExpert
-from kblrn_pyg.nn.scorers import scorer_name
-from kblrn_pyg.nn.settings import INSTANCES, ModelSettings, are_letters
+from kblrn_pyg.nn.scorers import RGCNScorer, make_named_scorer, scorer_name
+from kblrn_pyg.nn.settings import (
+    INSTANCES,
+    SCORER_NAMES,
+    ModelSettings,
+    are_letters,
+    is_convolved,
+)
 from kblrn_pyg.rules import RuleSet, mine_rules
 from kblrn_pyg.settings import changed, concerns
 from kblrn_pyg.sizes import choice_text, choose_model
@@ -66,7 +72,9 @@ def build_experts(
     own_names = _names(own, names)
     several = as_list(scorer)
     num_nodes = kb["entity"].num_nodes
-    can_be_sparse = "l" in letters and all(isinstance(one, str) for one in several)
+    can_be_sparse = "l" in letters and all(
+        isinstance(one, str) and one.lower() in SCORER_NAMES for one in several
+    )
     if chosen := choose_model(num_nodes, given, can_be_sparse):
         logger.info(choice_text(num_nodes, chosen))
     given = chosen | given
@@ -128,7 +136,7 @@ def _latent(
         kb["entity"].num_nodes,
         len(kb.edge_types),
         settings.hidden_channels,
-        scorers,
+        [_convolved(kb, settings, one) for one in scorers],
         settings.reciprocal,
         settings.dropout,
         settings.n3,
@@ -136,6 +144,24 @@ def _latent(
         settings.entity_dropout,
         settings.latent_dropout if num_experts > 1 else 0.0,
         settings.sparse,
+    )
+
+
+def _convolved(kb: HeteroData, settings: ModelSettings, scorer: Any) -> Any:
+    """Puts an R-GCN in front of a scorer whose name asks for one."""
+    if not isinstance(scorer, str) or not is_convolved(scorer):
+        return scorer
+    num_relations = len(kb.edge_types) * (1 + settings.reciprocal)
+    return RGCNScorer(
+        kb,
+        make_named_scorer(
+            scorer.lower().removeprefix("rgcn:"),
+            (kb["entity"].num_nodes, num_relations, settings.hidden_channels),
+        ),
+        settings.rgcn_layers,
+        settings.rgcn_bases if settings.rgcn_blocks is None else None,
+        settings.rgcn_blocks,
+        settings.edge_dropout,
     )
 
 
@@ -168,6 +194,11 @@ def _warn_of_unused(settings: ModelSettings, letters: str, num_experts: int) -> 
         unused["latent_dropout"] = "without further experts"
     if settings.negatives == "shared" and settings.num_negatives is None:
         unused["negatives"] = "where the loss is over all entities"
+    if not any(is_convolved(name) for name in settings.scorer):
+        names = ("rgcn_layers", "rgcn_bases", "rgcn_blocks", "edge_dropout")
+        unused |= {
+            n: "without a scorer rgcn:…" for n in changed(settings) if n in names
+        }
     for name, reason in unused.items():
         warnings.warn(f"'{name}' has no effect {reason}", stacklevel=5)
 

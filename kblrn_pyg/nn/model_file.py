@@ -58,6 +58,7 @@ _CLASSES: tuple[type[Module], ...] = (
     scorers.PyKEENModel,
     scorers.PyKEENScorer,
     scorers.ReciprocalScorer,
+    scorers.RGCNScorer,
 )
 
 

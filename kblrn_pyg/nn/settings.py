@@ -14,8 +14,8 @@ SCORER_NAMES = (
     *("transh", "transr", "tucker", "conve"),
 )
 
-# The names of others: interactions of PyKEEN.
-SCORER_PATTERNS = ("pykeen:*",)
+# The names of others: interactions of PyKEEN, and scorers behind an R-GCN.
+SCORER_PATTERNS = ("pykeen:*", "rgcn:*")
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,16 @@ class ModelSettings:
     sparse: bool = setting(
         False, "touch only the rows of a batch of the embeddings", expert="l"
     )
+    rgcn_layers: int = setting(1, "the layers of an R-GCN", expert="l")
+    rgcn_bases: int = setting(
+        2, "the matrices that those of relations of an R-GCN are made of", expert="l"
+    )
+    rgcn_blocks: int | None = setting(
+        None, "the blocks of matrices of an R-GCN instead", expert="l", none="none"
+    )
+    edge_dropout: float = setting(
+        0.4, "the fraction of facts that an R-GCN drops at a step", expert="l"
+    )
     numerical: str = setting(
         "rbf", "what differences go through", expert="n", choices=("rbf", "sign")
     )
@@ -81,7 +91,7 @@ class ModelSettings:
     )
 
     def __post_init__(self) -> None:
-        for name in ("dropout", "entity_dropout", "latent_dropout"):
+        for name in ("dropout", "entity_dropout", "latent_dropout", "edge_dropout"):
             if not 0 <= (value := getattr(self, name)) < 1:
                 raise ValueError(
                     f"'{name}' must be at least 0 and less than 1 (got {value})"
@@ -102,14 +112,10 @@ class ModelSettings:
             raise ValueError(
                 f"'evidence_floor' must be positive (got {self.evidence_floor})"
             )
-        if self.hidden_channels < 1:
-            raise ValueError(
-                f"'hidden_channels' must be positive (got {self.hidden_channels})"
-            )
-        if self.num_negatives is not None and self.num_negatives < 1:
-            raise ValueError(
-                f"'num_negatives' must be positive (got {self.num_negatives})"
-            )
+        positive = ("hidden_channels", "num_negatives", "rgcn_layers", "rgcn_bases")
+        for name in (*positive, "rgcn_blocks"):
+            if (value := getattr(self, name)) is not None and value < 1:
+                raise ValueError(f"'{name}' must be positive (got {value})")
         if self.negatives not in ("triple", "shared"):
             raise ValueError(
                 f"'negatives' must be triple or shared (got {self.negatives!r})"
@@ -131,3 +137,12 @@ def are_letters(text: str) -> bool:
         text (str): The text, which may be empty.
     """
     return set(text) <= set(INSTANCES[-1]) and len(set(text)) == len(text)
+
+
+def is_convolved(scorer: str) -> bool:
+    r"""Tells whether the name of a scorer asks for an R-GCN in front of it.
+
+    Args:
+        scorer (str): The name.
+    """
+    return scorer.lower().startswith("rgcn:")

@@ -11,6 +11,7 @@ from kblrn_pyg.nn.scorers.distmult import DistMultScorer
 from kblrn_pyg.nn.scorers.pykeen import PyKEENModel, PyKEENScorer
 from kblrn_pyg.nn.scorers.reciprocal import ReciprocalScorer
 from kblrn_pyg.nn.scorers.rescal import RESCAL, RESCALScorer
+from kblrn_pyg.nn.scorers.rgcn import RGCNScorer
 from kblrn_pyg.nn.scorers.scorer import Scorer
 from kblrn_pyg.nn.scorers.transe import FreeTransE, TransEScorer, UnitTransEScorer
 from kblrn_pyg.nn.scorers.transh import TransH, TransHScorer
@@ -78,12 +79,9 @@ def make_scorer(
     """
     sizes = num_nodes, num_relations * (1 + reciprocal)
     if isinstance(given, str):
-        given = _make_kge(given.lower(), (*sizes, hidden_channels), sparse)
-        for name in ("rel_emb", "rel_emb_im"):
-            if hasattr(given, name):  # there are few relations
-                getattr(given, name).sparse = False
+        given = make_named_scorer(given, (*sizes, hidden_channels), sparse)
     if isinstance(given, KGEModel):
-        given = _FAST.get(_computation(type(given)), Scorer)(given)
+        given = _scorer_of(given)
     if not isinstance(given, Scorer):
         raise ValueError(
             f"'scorer' must be a name, a KGEModel or a Scorer (got {given!r})"
@@ -106,6 +104,29 @@ def make_scorer(
     return ReciprocalScorer(given) if reciprocal else given
 
 
+def make_named_scorer(
+    name: str, sizes: tuple[int, int, int], sparse: bool = False
+) -> Scorer:
+    r"""Makes a scorer by its name; see :meth:`make_scorer`.
+
+    Args:
+        name (str): The name, in any case.
+        sizes (tuple): The number of entities, that of relations, reciprocal ones
+            counted, and the embedding size.
+        sparse (bool, optional): See :class:`LatentExpert`.
+            (default: :obj:`False`)
+    """
+    kge = _make_kge(name.lower(), sizes, sparse)
+    for one in ("rel_emb", "rel_emb_im"):
+        if hasattr(kge, one):  # there are few relations
+            getattr(kge, one).sparse = False
+    return _scorer_of(kge)
+
+
+def _scorer_of(kge: KGEModel) -> Scorer:
+    return _FAST.get(_computation(type(kge)), Scorer)(kge)
+
+
 def _make_kge(name: str, sizes: tuple[int, int, int], sparse: bool) -> KGEModel:
     """Makes a model of embeddings by its name."""
     source, _, interaction = name.partition(":")
@@ -114,8 +135,9 @@ def _make_kge(name: str, sizes: tuple[int, int, int], sparse: bool) -> KGEModel:
     if name not in SCORERS:
         known = ", ".join(SCORERS)
         raise ValueError(
-            f"'scorer' must be one of {known}, or an interaction of PyKEEN such as "
-            f"pykeen:quate (got {name!r})"
+            f"'scorer' must be one of {known}, an interaction of PyKEEN such as "
+            "pykeen:quate, or, in a model of a knowledge base, rgcn: and one of the "
+            f"former (got {name!r})"
         )
     return SCORERS[name](*sizes, sparse=sparse)
 
@@ -128,6 +150,8 @@ def scorer_name(given: str | KGEModel | Scorer) -> str:
     """
     if isinstance(given, str):
         return given.lower()
+    if isinstance(given, RGCNScorer):
+        return f"rgcn:{scorer_name(given.scorer)}"
     kge = given.kge if isinstance(given, Scorer) else given
     if hasattr(kge, "scorer_name"):
         return kge.scorer_name
@@ -151,6 +175,7 @@ __all__ = [
     "PyKEENModel",
     "PyKEENScorer",
     "RESCALScorer",
+    "RGCNScorer",
     "ReciprocalScorer",
     "RotatEScorer",
     "Scorer",
@@ -162,6 +187,7 @@ __all__ = [
     "TuckER",
     "TuckERScorer",
     "UnitTransEScorer",
+    "make_named_scorer",
     "make_scorer",
     "scorer_name",
 ]
