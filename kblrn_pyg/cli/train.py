@@ -204,8 +204,11 @@ def _warn_of_unused(groups: Mapping[str, Any]) -> None:
     """Warns of rule settings without an expert for them, as the model of its own."""
     rules = groups["rules"]
     used_by = {field.name: field.metadata["expert"] for field in fields(rules)}
+    experts = groups["model"].experts
+    if "l" in experts and groups["model"].penalty is not None:
+        experts += "r"  # which uses rules as well
     for name in changed(rules):
-        if not concerns(used_by[name], groups["model"].experts):
+        if not concerns(used_by[name], experts):
             letters = " or ".join(used_by[name])
             message = f"'{name}' has no effect without the expert {letters}"
             warnings.warn(message, stacklevel=2)
@@ -217,7 +220,8 @@ def _new_model(groups: Mapping[str, Any], train: "HeteroData") -> "KBLRN":
     from kblrn_pyg.training import seed_all
 
     settings, rules = groups["model"], None
-    if set("re") & set(settings.experts):
+    has_penalty = "l" in settings.experts and settings.penalty is not None
+    if set("re") & set(settings.experts) or has_penalty:
         confidences = "e" in settings.experts
         rules = find_rules(train, groups["rules"], shows_progress(), confidences)
     seed_all(groups["training"].seed)

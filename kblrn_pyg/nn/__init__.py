@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from kblrn_pyg.nn.latent import LatentExpert
     from kblrn_pyg.nn.numerical import NumericalExpert
     from kblrn_pyg.nn.part import Part, Ref
+    from kblrn_pyg.nn.penalties import ASRPenalty, KALEPenalty, RulePenalty
     from kblrn_pyg.nn.relational import RelationalExpert
     from kblrn_pyg.nn.scorers import (
         RESCAL,
@@ -35,11 +36,13 @@ __all__ = [
     "KBLRN",
     "RESCAL",
     "SCORERS",
+    "ASRPenalty",
     "ConvE",
     "DistMultScorer",
     "EvidenceExpert",
     "Expert",
     "FreeTransE",
+    "KALEPenalty",
     "LatentExpert",
     "ModelSettings",
     "NumericalExpert",
@@ -49,6 +52,7 @@ __all__ = [
     "ReciprocalScorer",
     "Ref",
     "RelationalExpert",
+    "RulePenalty",
     "Scorer",
     "TransH",
     "TransR",

@@ -14,6 +14,7 @@ from kblrn_pyg.nn.expert import Expert
 from kblrn_pyg.nn.features import FeatureExpert
 from kblrn_pyg.nn.latent import AnyScorer, LatentExpert, as_list
 from kblrn_pyg.nn.numerical import NumericalExpert
+from kblrn_pyg.nn.penalties import PENALTIES
 from kblrn_pyg.nn.relational import RelationalExpert
 from kblrn_pyg.nn.scorers import RGCNScorer, make_named_scorer, scorer_name
 from kblrn_pyg.nn.settings import (
@@ -84,13 +85,17 @@ def build_experts(
         **given,
     )
     _warn_of_unused(settings, letters, num_experts=len(names) + len(own))
-    if rules is not None and not set("re") & set(letters):
-        warnings.warn("'rules' has no effect without the experts r or e", stacklevel=4)
+    needs_rules = set("re") & set(letters) or ("l" in letters and settings.penalty)
+    if rules is not None and not needs_rules:
+        warnings.warn(
+            "'rules' has no effect without the experts r or e, or a penalty",
+            stacklevel=4,
+        )
+    if rules is None and needs_rules:
+        rules = mine_rules(kb, confidences="e" in letters)
     built: dict[str, Expert] = {}
     if "l" in letters:
-        built["latent"] = _latent(kb, settings, several, len(names) + len(own))
-    if rules is None and set("re") & set(letters):
-        rules = mine_rules(kb, confidences="e" in letters)
+        built["latent"] = _latent(kb, settings, several, len(names) + len(own), rules)
     if "r" in letters:
         assert rules is not None
         built["relational"] = RelationalExpert(kb, rules)
@@ -130,8 +135,16 @@ def _names(own: list[Expert], taken: list[str]) -> list[str]:
 
 
 def _latent(
-    kb: HeteroData, settings: ModelSettings, scorers: list[Any], num_experts: int
+    kb: HeteroData,
+    settings: ModelSettings,
+    scorers: list[Any],
+    num_experts: int,
+    rules: RuleSet | None,
 ) -> LatentExpert:
+    penalty = None
+    if settings.penalty is not None:
+        assert rules is not None
+        penalty = PENALTIES[settings.penalty](kb, rules, settings.penalty_weight)
     return LatentExpert(
         kb["entity"].num_nodes,
         len(kb.edge_types),
@@ -144,6 +157,7 @@ def _latent(
         settings.entity_dropout,
         settings.latent_dropout if num_experts > 1 else 0.0,
         settings.sparse,
+        rule_penalty=penalty,
     )
 
 
@@ -194,6 +208,8 @@ def _warn_of_unused(settings: ModelSettings, letters: str, num_experts: int) -> 
         unused["latent_dropout"] = "without further experts"
     if settings.negatives == "shared" and settings.num_negatives is None:
         unused["negatives"] = "where the loss is over all entities"
+    if settings.penalty is None and "penalty_weight" in changed(settings):
+        unused["penalty_weight"] = "without a penalty"
     if not any(is_convolved(name) for name in settings.scorer):
         names = ("rgcn_layers", "rgcn_bases", "rgcn_blocks", "edge_dropout")
         unused |= {

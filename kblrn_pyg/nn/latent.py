@@ -17,6 +17,7 @@ from kblrn_pyg.nn.comparing import VisitScores
 from kblrn_pyg.nn.dropout import drop_entries
 from kblrn_pyg.nn.expert import Expert
 from kblrn_pyg.nn.part import Part
+from kblrn_pyg.nn.penalties import RulePenalty
 from kblrn_pyg.nn.scorers import Scorer, make_scorer
 from kblrn_pyg.shard import Shard, process_rank
 
@@ -73,6 +74,8 @@ class LatentExpert(Expert):
             answers without this expert, so that the others learn to do it
             alone. Needs scorers that multiply: DistMult, ComplEx, RESCAL.
             (default: :obj:`0.0`)
+        rule_penalty (RulePenalty, optional): Rules in the loss.
+            (default: :obj:`None`)
         sparse (bool, optional): Whether gradients of embeddings hold only the
             rows of a batch, so that its cost does not grow with the number of
             entities. Needs a loss over sampled entities, and an optimiser for
@@ -94,6 +97,7 @@ class LatentExpert(Expert):
         entity_dropout: float = 0.0,
         latent_dropout: float = 0.0,
         sparse: bool = False,
+        rule_penalty: RulePenalty | None = None,
     ) -> None:
         super().__init__()
         several = as_list(scorer)
@@ -116,6 +120,10 @@ class LatentExpert(Expert):
         self.dropout, self.entity_dropout = dropout, entity_dropout
         self.latent_dropout, self.sparse = latent_dropout, sparse
         self.n3, self.l2 = n3, l2
+        self.rule_penalty = rule_penalty
+        if rule_penalty is not None:
+            for one in self._scorers():
+                rule_penalty.check(one)
         self.shard: Shard | None = None
         self._own_entities: Tensor | None = None  # of the shard
         self._encoded: list[Any] | None = None
@@ -191,6 +199,10 @@ class LatentExpert(Expert):
                 for scorer in self._scorers():
                     norm = scorer.norm(power, *self._own_share(*triples))
                     total = total + weight * norm / max(head_index.numel(), 1)
+        if self.rule_penalty is not None:
+            share = float(process_rank() == 0)
+            for scorer in self._scorers():
+                total = total + share * self.rule_penalty(scorer, head_index.numel())
         if self.shard is not None and isinstance(total, Tensor):
             total = self.shard.sum(total)
         return total
@@ -215,6 +227,9 @@ class LatentExpert(Expert):
             raise ValueError(
                 "'scorer' must compare rows of embeddings to be split among processes"
             )
+        if self.rule_penalty is not None:
+            for one in self._scorers():
+                self.rule_penalty.check(one, is_split=True)
         self.shard, self._own_entities = shard, entities
         tables = self._tables()
         for table in tables:

@@ -25,6 +25,7 @@ from kblrn_pyg.nn.arguments import Rebuildable
 from kblrn_pyg.nn.evidence import EvidenceExpert
 from kblrn_pyg.nn.latent import LatentExpert
 from kblrn_pyg.nn.numerical import NumericalExpert
+from kblrn_pyg.nn.penalties import PENALTIES
 from kblrn_pyg.nn.relational import RelationalExpert
 from kblrn_pyg.nn.settings import ModelSettings
 from kblrn_pyg.rules import RuleSet
@@ -59,6 +60,7 @@ _CLASSES: tuple[type[Module], ...] = (
     scorers.PyKEENScorer,
     scorers.ReciprocalScorer,
     scorers.RGCNScorer,
+    *PENALTIES.values(),
 )
 
 

@@ -14,6 +14,9 @@ SCORER_NAMES = (
     *("transh", "transr", "tucker", "conve"),
 )
 
+# The rule penalties that have a name.
+PENALTY_NAMES = ("kale", "asr")
+
 # The names of others: interactions of PyKEEN, and scorers behind an R-GCN.
 SCORER_PATTERNS = ("pykeen:*", "rgcn:*")
 
@@ -51,6 +54,13 @@ class ModelSettings:
     sparse: bool = setting(
         False, "touch only the rows of a batch of the embeddings", expert="l"
     )
+    penalty: str | None = setting(
+        None,
+        "rules in the loss: kale for TransE, asr for DistMult and ComplEx",
+        expert="l",
+        choices=PENALTY_NAMES,
+    )
+    penalty_weight: float = setting(1.0, "the weight of the rule penalty", expert="l")
     rgcn_layers: int = setting(1, "the layers of an R-GCN", expert="l")
     rgcn_bases: int = setting(
         2, "the matrices that those of relations of an R-GCN are made of", expert="l"
@@ -96,7 +106,7 @@ class ModelSettings:
                 raise ValueError(
                     f"'{name}' must be at least 0 and less than 1 (got {value})"
                 )
-        for name in ("n3", "l2"):
+        for name in ("n3", "l2", "penalty_weight"):
             if not 0 <= (value := getattr(self, name)) < math.inf:
                 raise ValueError(f"'{name}' must not be negative (got {value})")
         if self.evidence_support < 1:
@@ -116,6 +126,8 @@ class ModelSettings:
         for name in (*positive, "rgcn_blocks"):
             if (value := getattr(self, name)) is not None and value < 1:
                 raise ValueError(f"'{name}' must be positive (got {value})")
+        if self.penalty not in (None, *PENALTY_NAMES):
+            raise ValueError(f"'penalty' must be kale or asr (got {self.penalty!r})")
         if self.negatives not in ("triple", "shared"):
             raise ValueError(
                 f"'negatives' must be triple or shared (got {self.negatives!r})"

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from kblrn_pyg.rules.features import PairFeatures, PathFeatures, QueryFeatures
     from kblrn_pyg.rules.files import read_rules, write_rules
     from kblrn_pyg.rules.find import find_rules, provided_rules
+    from kblrn_pyg.rules.grounding import Groundings, ground_rules
     from kblrn_pyg.rules.mine import MineRules, mine_rules
     from kblrn_pyg.rules.ruleset import RuleSet
     from kblrn_pyg.rules.semantics import Semantics
@@ -20,6 +21,7 @@ else:
 __all__ = [
     "PAPER",
     "EvidenceFeatures",
+    "Groundings",
     "MineRules",
     "MineSettings",
     "PairFeatures",
@@ -30,6 +32,7 @@ __all__ = [
     "Semantics",
     "body_text",
     "find_rules",
+    "ground_rules",
     "mine_rules",
     "provided_rules",
     "read_rules",

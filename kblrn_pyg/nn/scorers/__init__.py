@@ -7,6 +7,7 @@ from torch_geometric.nn.kge import ComplEx, DistMult, KGEModel, RotatE, TransE
 
 from kblrn_pyg.nn.scorers.complex import ComplExScorer, RotatEScorer
 from kblrn_pyg.nn.scorers.conve import ConvE, ConvEScorer
+from kblrn_pyg.nn.scorers.delegating import DelegatingScorer
 from kblrn_pyg.nn.scorers.distmult import DistMultScorer
 from kblrn_pyg.nn.scorers.pykeen import PyKEENModel, PyKEENScorer
 from kblrn_pyg.nn.scorers.reciprocal import ReciprocalScorer
@@ -170,6 +171,7 @@ __all__ = [
     "ComplExScorer",
     "ConvE",
     "ConvEScorer",
+    "DelegatingScorer",
     "DistMultScorer",
     "FreeTransE",
     "PyKEENModel",
