@@ -16,7 +16,6 @@ from pathlib import Path
 
 from reproduction.job import Job
 from reproduction.layout import table_text
-from reproduction.recipes import RECIPES
 from reproduction.records import Places, read_records
 from reproduction.report import write_report
 from reproduction.sizes import STATISTICS, record_statistics
@@ -27,6 +26,7 @@ from kblrn_pyg.data import DataError
 from kblrn_pyg.datasets import DATASETS
 from kblrn_pyg.nn import INSTANCES, SCORERS
 from kblrn_pyg.training import set_threads
+from kblrn_pyg.training.recipes import RECIPES
 
 HERE = Path(__file__).resolve().parent
 

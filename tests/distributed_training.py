@@ -21,7 +21,14 @@ from kblrn_pyg.training.process import join_processes
 
 KINDS = {
     "exact": {"num_negatives": None, "n3": 0.01, "dropout": 0.2},
-    "complex": {"num_negatives": None, "scorer": "complex", "entity_dropout": 0.0},
+    "complex": {
+        "num_negatives": None,
+        "scorer": "complex",
+        "n3": 0.01,
+        "dura": 0.02,
+        "relation_prediction": 0.5,
+        "reciprocal": True,
+    },
     "shared": {"num_negatives": 200, "negatives": "shared", "sparse": True},
     "triple": {"num_negatives": 20},
 }

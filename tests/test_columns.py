@@ -156,11 +156,13 @@ def test_shared_loss_equals_a_loop(experts, monkeypatch):
             torch.testing.assert_close(one, other)
 
 
+@pytest.mark.parametrize("split", [5, 3])
 @pytest.mark.parametrize("overwrite", [False, True])
 @pytest.mark.parametrize("size", [1, 700, 5000])
-def test_sums_part_by_part(size, overwrite, monkeypatch):
+def test_sums_part_by_part(size, overwrite, split, monkeypatch):
     """Scores of very different size, in parts that rise and fall."""
     monkeypatch.setattr(softmax, "_AT_ONCE", 2000)
+    monkeypatch.setattr(softmax, "_PICKS_AT_ONCE", 2)
     torch.manual_seed(0)
     query = torch.randn(6, 5, dtype=torch.double, requires_grad=True)
     rows = (
@@ -174,8 +176,12 @@ def test_sums_part_by_part(size, overwrite, monkeypatch):
         products = 0 if given[0] is None else query @ rows.t()
         scores = products if given[2] is None else products + base
         expected = torch.logsumexp(scores, dim=1), scores[row, column]
-        copies = [None if one is None else one * 1.0 for one in given]
-        found = softmax.ProductSoftmax.apply(*copies, row, column, overwrite)
+        asked, table, added = [None if one is None else one * 1.0 for one in given]
+        # In one table, or in two side by side.
+        tables = [] if table is None else table.split(split, dim=1)
+        found = softmax.ProductSoftmax.apply(
+            asked, added, row, column, overwrite, None, *tables
+        )
         leaves = [one for one in given if one is not None]
         weights = [torch.rand_like(one) for one in expected]
         for one, other in zip(found, expected):

@@ -318,6 +318,32 @@ def test_they_complete_families(name):
     assert mrr > 0.1
 
 
+def test_tucker_multiplies_pairs_by_relations():
+    model = drawn(TuckER, 4, rel_channels=3)
+    scorer = make_scorer(model, 7, 3, 4)
+    rows = model.node_emb(HEAD), model.node_emb(TAIL)
+    factors = scorer.relation_factors(*rows)
+    found = factors.query @ factors.tables[0].t()
+    for rel in range(3):
+        expected = model(HEAD, torch.full_like(HEAD, rel), TAIL)
+        torch.testing.assert_close(found[:, rel], expected)
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_further_penalties_of_the_latent_expert(data, settings):
+    torch.manual_seed(0)
+    names = ["relation_prediction"]
+    if settings["scorer"] in ("tucker", "conve"):
+        names.append("dura")
+    for name in names:
+        given = {**settings, name: 0.1, "num_negatives": None}
+        model = KBLRN.from_data(data, "l", 6, **given)
+        penalty = model.experts["latent"].penalty(*flat_triples(data))
+        assert float(penalty) > 0
+        penalty.backward()
+        assert model.experts["latent"].scorers[0].kge.rel_emb.weight.grad.any()
+
+
 # What follows needs PyKEEN.
 
 

@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from kblrn_pyg.training.recipes import RECIPES
 from reproduction.job import trained_on
-from reproduction.recipes import RECIPES
 from reproduction.records import Record, matching
 from reproduction.tables import Row
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reproduction.recipes import Recipe, Schedule
+from kblrn_pyg.training.recipes import Recipe, Schedule
 
 # Data sets with the same training triples: one training serves them all, and
 # stops for each when its own validation set says so.

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kblrn_pyg.data.whole import write_text
+from kblrn_pyg.training.recipes import RECIPES
 from reproduction.cells import Cell, chosen, mean_of, paper_row
 from reproduction.layout import Line, beside, overall, table_lines, table_text
 from reproduction.markdown import figure, markdown_table
-from reproduction.recipes import RECIPES
 from reproduction.records import Record, read_records, record_path
 from reproduction.sizes import STATISTICS
 from reproduction.tables import TABLES, jobs_of

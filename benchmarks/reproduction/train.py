@@ -1,5 +1,6 @@
 """Trains one model with several validation sets, and records the results."""
 
+import copy
 import fcntl
 import time
 from collections.abc import Iterator
@@ -17,11 +18,13 @@ from kblrn_pyg.datasets import load_dataset
 from kblrn_pyg.evaluation import RankTable, Report, evaluate
 from kblrn_pyg.nn import ModelSettings
 from kblrn_pyg.rules import RuleSet, RuleSettings, find_rules, provided_rules
+from kblrn_pyg.settings import concerns
 from kblrn_pyg.training import (
     Best,
     FitResult,
     Progress,
     Run,
+    balance,
     fit,
     seed_all,
     set_threads,
@@ -117,12 +120,11 @@ class _Campaign:
         self.train = self.splits[job.dataset]["train"]
         if job.permuted:
             permute_numbers(self.train, job.seed)
-        self.rules = self._rules() if "r" in job.experts else None
+        self.rules = self._rules() if set("re") & set(job.experts) else None
         seed_all(job.seed)
         self.model = self._new_model(job)
-        for beginning in job.beginnings:
-            self._begin_with(beginning)
         self.last_validation = time.perf_counter()
+        self.factors: dict[str, dict[str, float]] = {}  # of experts, by data set
 
     def run(self, progress: bool) -> None:
         schedule = self.job.schedule
@@ -139,8 +141,8 @@ class _Campaign:
             seed=self.job.seed,
             **schedule.training,
         )
-        if schedule.epochs == 0:  # experts may have learned all that they know apart
-            result = self._validated_as_it_is()
+        if self.job.beginnings:  # experts have learned all that they know apart
+            result = self._balanced()
         for name in self.job.judged:
             path = record_path(self.places.results, self.job.name, name)
             if not path.exists():
@@ -166,14 +168,24 @@ class _Campaign:
         line["peak_memory_mb"] = peak_memory_mb()
         self.last_validation = now
 
-    def _validated_as_it_is(self) -> FitResult:
-        """Validates a model that learns nothing any more."""
+    def _balanced(self) -> FitResult:
+        """Takes over experts, and says how far to trust each, by each data set."""
         line: dict[str, Any] = {"epoch": 0}
+        best = {}
         for name in self.job.judged:
+            for beginning in self.job.beginnings:
+                self._begin_with(beginning, name)
+            splits = self.splits[name]
+            self.factors[name] = balance(self.model, splits["val"], [splits["test"]])
             line[name] = self._rank(name, "val").metrics().to_dict()
+            weights = copy.deepcopy(self.model.state_dict())
+            best[name] = Best(0, line[name]["mrr"], False, weights)
+            print(
+                f"{self.job.name}: {name} {line[name]['mrr']:.4f} by validation with "
+                f"factors {self.factors[name]}",
+                flush=True,
+            )
         self._add_costs(line)
-        weights = self.model.state_dict()
-        best = {n: Best(0, line[n]["mrr"], False, weights) for n in self.job.judged}
         return FitResult(best, 0, [line], False)
 
     def _new_model(self, job: Job) -> KBLRN:
@@ -189,19 +201,19 @@ class _Campaign:
         return KBLRN.from_data(
             self.train,
             job.experts,
-            rules=self.rules if "r" in job.experts else None,
+            rules=self.rules if set("re") & set(job.experts) else None,
             **{
                 key: value
                 for key, value in values.items()
-                if used_by[key] in job.experts
+                if concerns(used_by[key], job.experts)
             },
         )
 
-    def _begin_with(self, beginning: Job) -> None:
+    def _begin_with(self, beginning: Job, judged: str) -> None:
         """Takes over the experts of a model that has no others."""
         other = self._new_model(beginning)
         run = Run(self.places.runs / beginning.name)
-        weights = run.best_weights(other.fingerprint(), beginning.dataset)
+        weights = run.best_weights(other.fingerprint(), judged)
         other.load_state_dict(weights)
         self.model.take_experts(other)
 
@@ -209,7 +221,9 @@ class _Campaign:
         if "rule_lines" in self.train:  # the data set comes with rules of its own
             return provided_rules(self.train)
         preset = "paper" if self.job.recipe.paper_rules else None
-        return find_rules(self.train, RuleSettings(preset=preset))
+        confidences = "e" in self.job.experts
+        settings = RuleSettings(preset=preset)
+        return find_rules(self.train, settings, confidences=confidences)
 
     def _rank(self, dataset: str, split: str) -> RankTable:
         splits = self.splits[dataset]
@@ -229,6 +243,7 @@ class _Campaign:
             "epochs": judged[-1]["epoch"],
             "best_epoch": best.epoch,
             "stopped_early": best.stopped_early,
+            "factors": self.factors.get(dataset),
             "num_rules": None if self.rules is None else len(self.rules),
             "val": next(one[dataset] for one in judged if one["epoch"] == best.epoch),
             **self._test(dataset),
@@ -240,7 +255,7 @@ class _Campaign:
         for part in ("test-I", "test-II"):
             if part in self.splits[dataset]:
                 found[part] = self._rank_part(dataset, part)
-        if self.rules is not None:
+        if "r" in self.job.experts:
             found["heaviest_rules"] = heaviest_rules(self.model, table)
         if dataset == "FB15k-237":
             splits = self.splits[dataset]

@@ -157,7 +157,10 @@ def _latent(
         settings.entity_dropout,
         settings.latent_dropout if num_experts > 1 else 0.0,
         settings.sparse,
-        rule_penalty=penalty,
+        settings.dura,
+        settings.relation_prediction,
+        settings.precision,
+        penalty,
     )
 
 
@@ -206,6 +209,8 @@ def _warn_of_unused(settings: ModelSettings, letters: str, num_experts: int) -> 
     }
     if settings.latent_dropout and num_experts == 1:
         unused["latent_dropout"] = "without further experts"
+    if settings.precision != "float32" and _samples_for_triples(settings):
+        unused["precision"] = "where entities are sampled for each triple"
     if settings.negatives == "shared" and settings.num_negatives is None:
         unused["negatives"] = "where the loss is over all entities"
     if settings.penalty is None and "penalty_weight" in changed(settings):
@@ -217,6 +222,11 @@ def _warn_of_unused(settings: ModelSettings, letters: str, num_experts: int) -> 
         }
     for name, reason in unused.items():
         warnings.warn(f"'{name}' has no effect {reason}", stacklevel=5)
+
+
+def _samples_for_triples(settings: ModelSettings) -> bool:
+    is_sampled = settings.num_negatives is not None and settings.negatives == "triple"
+    return is_sampled and settings.relation_prediction == 0
 
 
 def _warn_of_silent(experts: dict[str, Expert]) -> None:

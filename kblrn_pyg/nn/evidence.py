@@ -139,6 +139,11 @@ class EvidenceExpert(Expert):
         usual = zip(("tail", "head"), values[USUAL:], weights[USUAL:])
         return parts + [_usual_part(rel, *one) for one in usual]
 
+    @torch.no_grad()
+    def scale(self, factor: float) -> None:
+        """Multiplies the weights; see :class:`Expert`."""
+        self.weight.mul_(factor)
+
     def speaks_of(self, rel: int) -> bool:
         """Tells whether a relation has facts."""
         ptr = self.features.evidence.features.code_ptr

@@ -10,6 +10,7 @@ from torch import Tensor
 from kblrn_pyg.data.queries import Queries
 from kblrn_pyg.nn.arguments import Rebuildable
 from kblrn_pyg.nn.part import Part
+from kblrn_pyg.nn.softmax import Factors
 
 # How many candidates 'add_to' scores at once.
 _CANDIDATES_AT_ONCE = 1 << 20
@@ -126,7 +127,7 @@ class Expert(Rebuildable):
 
     def factors(
         self, queries: Queries, entities: Tensor | None = None
-    ) -> tuple[Tensor, Tensor] | None:
+    ) -> Factors | None:
         r"""Returns vectors of queries and of entities whose dot products are the
         scores, for experts that have them: losses need not make all scores at once.
 
@@ -160,6 +161,19 @@ class Expert(Rebuildable):
             tail_index (torch.Tensor): The tail indices.
         """
         return 0.0
+
+    @property
+    def can_be_scaled(self) -> bool:
+        """Whether :meth:`scale` is there."""
+        return type(self).scale is not Expert.scale
+
+    def scale(self, factor: float) -> None:
+        r"""Multiplies all scores by a factor, by changing the parameters.
+
+        Args:
+            factor (float): The factor, which is not negative.
+        """
+        raise NotImplementedError(f"{type(self).__name__} cannot be scaled")
 
     def parts(self, head: int, rel: int, tail: int, side: str = "tail") -> list[Part]:
         r"""Returns the reasons that the score of a triple is the sum of.

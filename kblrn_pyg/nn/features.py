@@ -37,6 +37,11 @@ class FeatureExpert(Expert):
         with torch.no_grad():
             self.weight.uniform_(-1, 1).mul_(bound.to(self.weight))
 
+    @torch.no_grad()
+    def scale(self, factor: float) -> None:
+        """Multiplies the weights; see :class:`Expert`."""
+        self.weight.mul_(factor)
+
     def speaks_of(self, rel: int) -> bool:
         """Tells whether a relation has features."""
         return bool(self.feature_ptr[rel] < self.feature_ptr[rel + 1])

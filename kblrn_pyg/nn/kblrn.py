@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, fields
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -426,10 +426,10 @@ class KBLRN(Module):
             check_side(side)
         sides = SIDES[::-1] if side is None else (side,)
         triples = head_index, rel_type, tail_index
-        loss = loss_of(self)(self, triples, sides)
-        for expert in self._experts():
-            loss = loss + expert.penalty(*triples)
-        return loss
+        with self.encoded(None) if self.is_exact else nullcontext():
+            # First, so that their gradients are added to those of the loss.
+            penalties = [expert.penalty(*triples) for expert in self._experts()]
+            return loss_of(self)(self, triples, sides) + sum(penalties)
 
     def loader(
         self,

@@ -16,7 +16,7 @@ from kblrn_pyg.kernels.threads import no_scratch, run_slices
 from kblrn_pyg.loader import batch_triples
 from kblrn_pyg.nn.features import at_least_single
 from kblrn_pyg.nn.one_thread import one_torch_thread
-from kblrn_pyg.nn.softmax import ProductSoftmax
+from kblrn_pyg.nn.softmax import Factors, partition
 
 if TYPE_CHECKING:
     from kblrn_pyg.nn.kblrn import KBLRN
@@ -202,13 +202,14 @@ def _partition(
 
     From these scores, and wherever they occur, that of their own is taken away.
     """
-    query, rows, others = None, None, []
+    factors: Factors | None = None
+    others = []
     for expert in model.experts.values():
-        factors = None if query is not None else expert.factors(queries, entities)  # type: ignore[operator]
-        if factors is None:
+        found = None if factors is not None else expert.factors(queries, entities)  # type: ignore[operator]
+        if found is None:
             others.append(expert)
         else:
-            query, rows = factors
+            factors = found
     base = None
     if others:
         base = others[0].score_all(queries, model.num_nodes, entities)  # type: ignore[operator]
@@ -218,26 +219,8 @@ def _partition(
         # Once, even if a fact stands in the batch several times.
         places, first = _distinct(picks[0] * base.size(1) + picks[1])
         base.view(-1).index_add_(0, places, -own[first].to(base.dtype))
-    given: Any = base if query is None else query
-    if not uses_kernels(given):
-        return _plain_partition(query, rows, base, picks)
     overwrite = not any(expert.needs_scores for expert in others)
-    return ProductSoftmax.apply(query, rows, base, *picks, overwrite)
-
-
-def _plain_partition(
-    query: Tensor | None,
-    rows: Tensor | None,
-    base: Tensor | None,
-    picks: tuple[Tensor, Tensor],
-) -> tuple[Tensor, Tensor]:
-    """Does what :class:`ProductSoftmax` does, all at once."""
-    scores: Any = base
-    if query is not None and rows is not None:
-        scores = query @ rows.t()
-        scores = scores if base is None else scores + base
-    assert scores is not None
-    return torch.logsumexp(scores, dim=1), scores[picks]
+    return partition(factors, base, picks, overwrite)
 
 
 def _distinct(values: Tensor) -> tuple[Tensor, Tensor]:

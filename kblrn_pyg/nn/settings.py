@@ -51,6 +51,16 @@ class ModelSettings:
     )
     n3: float = setting(0.0, "the weight of the nuclear 3-norm penalty", expert="l")
     l2: float = setting(0.0, "the weight of the squared 2-norm penalty", expert="l")
+    dura: float = setting(0.0, "the weight of the duality-induced penalty", expert="l")
+    relation_prediction: float = setting(
+        0.0, "the weight of the loss of predicting relations, too", expert="l"
+    )
+    precision: str = setting(
+        "float32",
+        "what queries and entities are multiplied in by losses that share entities",
+        expert="l",
+        choices=("float32", "bfloat16"),
+    )
     sparse: bool = setting(
         False, "touch only the rows of a batch of the embeddings", expert="l"
     )
@@ -106,7 +116,7 @@ class ModelSettings:
                 raise ValueError(
                     f"'{name}' must be at least 0 and less than 1 (got {value})"
                 )
-        for name in ("n3", "l2", "penalty_weight"):
+        for name in ("n3", "l2", "dura", "relation_prediction", "penalty_weight"):
             if not 0 <= (value := getattr(self, name)) < math.inf:
                 raise ValueError(f"'{name}' must not be negative (got {value})")
         if self.evidence_support < 1:
@@ -135,6 +145,10 @@ class ModelSettings:
         if self.sparse and self.num_negatives is None:
             raise ValueError(
                 "'sparse' must be False where the loss is over all entities (got True)"
+            )
+        if self.precision not in ("float32", "bfloat16"):
+            raise ValueError(
+                f"'precision' must be float32 or bfloat16 (got {self.precision!r})"
             )
         if self.numerical not in ("rbf", "sign"):
             raise ValueError(

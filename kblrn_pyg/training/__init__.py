@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from kblrn_pyg.lazy import lazy_imports
 
 if TYPE_CHECKING:
+    from kblrn_pyg.training.balance import balance
     from kblrn_pyg.training.checkpoint import (
         Checkpoint,
         load_checkpoint,
@@ -29,6 +30,7 @@ __all__ = [
     "Progress",
     "Run",
     "Trainable",
+    "balance",
     "fit",
     "load_checkpoint",
     "save_checkpoint",

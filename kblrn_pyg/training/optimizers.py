@@ -16,6 +16,8 @@ from kblrn_pyg.nn.one_thread import run_torch
 
 # The least number of rows, and of single numbers, to hand to a thread.
 _MIN_ROWS, _MIN_NUMBERS = 1024, 1 << 16
+# How many numbers of a parameter are updated at once.
+_IN_CACHE = 1 << 15
 
 
 class RowAdagrad(Optimizer):
@@ -102,8 +104,27 @@ def _update_all(parameter: Tensor, state: Any, lr: float, eps: float) -> None:
     if not state:
         state["sum"] = torch.zeros_like(parameter)
     assert parameter.grad is not None
-    state["sum"].addcmul_(parameter.grad, parameter.grad)
-    parameter.addcdiv_(parameter.grad, state["sum"].sqrt().add_(eps), value=-lr)
+    # Detached, because the threads that help would keep gradients.
+    several = parameter.detach(), parameter.grad, state["sum"]
+    tensors, parts = _flat_parts(list(several))
+
+    def work(i: int) -> None:
+        values, grad, total = (one[parts[i]] for one in tensors)
+        # Piece by piece, so that what is in between stays in the cache.
+        pieces = (one.split(_IN_CACHE) for one in (values, grad, total))
+        for value, by_value, square in zip(*pieces):
+            square.addcmul_(by_value, by_value)
+            value.addcdiv_(by_value, square.sqrt().add_(eps), value=-lr)
+
+    run_torch(work, len(parts))
+
+
+def _flat_parts(tensors: list[Tensor]) -> tuple[list[Tensor], list[slice]]:
+    """Cuts tensors of one shape for threads, if kernels may be used."""
+    if uses_kernels(tensors[0]) and all(one.is_contiguous() for one in tensors):
+        tensors = [one.view(-1) for one in tensors]
+        return tensors, _parts(len(tensors[0]), _MIN_NUMBERS) or [slice(None)]
+    return tensors, [slice(None)]
 
 
 class ThreadedAdam(torch.optim.Adam):
@@ -141,10 +162,7 @@ class ThreadedAdam(torch.optim.Adam):
     def _update(
         self, group: dict[str, Any], tensors: list[Tensor], num_steps: Tensor
     ) -> None:
-        parts = [slice(None)]
-        if uses_kernels(tensors[0]) and all(one.is_contiguous() for one in tensors):
-            tensors = [one.view(-1) for one in tensors]
-            parts = _parts(len(tensors[0]), _MIN_NUMBERS) or parts
+        tensors, parts = _flat_parts(tensors)
         rates = group["lr"], *group["betas"], group["eps"]
 
         def work(i: int) -> Tensor:

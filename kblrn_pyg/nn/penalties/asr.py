@@ -14,7 +14,7 @@ from kblrn_pyg.rules import RuleSet
 # The factors of relations, by the scorer that they belong to.
 _FACTORS: dict[type[Scorer], Callable[[Any, Tensor], Tensor]] = {
     DistMultScorer: lambda scorer, rel_type: scorer.kge.rel_emb(rel_type),
-    ComplExScorer: lambda scorer, rel_type: scorer.relation_factor(rel_type),
+    ComplExScorer: lambda scorer, rel_type: torch.complex(*scorer.relation(rel_type)),
 }
 
 

@@ -7,10 +7,16 @@ from torch import Tensor
 
 from kblrn_pyg.nn.products import dot_products
 from kblrn_pyg.nn.scorers.scorer import Scorer, distances, rows_of, sum_of_powers
+from kblrn_pyg.nn.softmax import Factors
+
+# Far below the square of any entry that matters.
+_TINY = 1e-30
 
 
 class _ComplexScorer(Scorer):
     """What scorers of complex numbers share."""
+
+    is_plain = True
 
     def table(self, encoded: Any, index: Tensor | None = None) -> Tensor:
         parts = self.kge.node_emb, self.kge.node_emb_im
@@ -25,10 +31,8 @@ class _ComplexScorer(Scorer):
         (re, im), (rel_re, rel_im) = tail.chunk(2, dim=-1), self.relation(rel_type)
         return torch.cat([rel_re * re + rel_im * im, rel_re * im - rel_im * re], dim=-1)
 
-    def norm(
-        self, power: int, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
-    ) -> Tensor:
-        ends = (self._numbers(self.table(None, i)) for i in (head_index, tail_index))
+    def norm(self, power: int, head: Tensor, rel_type: Tensor, tail: Tensor) -> Tensor:
+        ends = (self._lengths(*rows.chunk(2, dim=-1)) for rows in (head, tail))
         return sum_of_powers(power, *ends, self.relation_factor(rel_type))
 
     def relation(self, rel_type: Tensor) -> tuple[Tensor, Tensor]:
@@ -37,10 +41,11 @@ class _ComplexScorer(Scorer):
 
     def relation_factor(self, rel_type: Tensor) -> Tensor:
         """Returns what penalties look at."""
-        return torch.complex(*self.relation(rel_type))
+        return self._lengths(*self.relation(rel_type))
 
-    def _numbers(self, rows: Tensor) -> Tensor:
-        return torch.complex(*rows.chunk(2, dim=-1))
+    def _lengths(self, re: Tensor, im: Tensor) -> Tensor:
+        # Faster than complex numbers are; what is added keeps gradients finite.
+        return (re * re + im * im + _TINY).sqrt()
 
 
 class ComplExScorer(_ComplexScorer):
@@ -55,6 +60,12 @@ class ComplExScorer(_ComplexScorer):
     """
 
     metric = "dot"
+
+    def relation_factors(self, head: Tensor, tail: Tensor) -> Factors | None:
+        (re, im), (tail_re, tail_im) = head.chunk(2, dim=-1), tail.chunk(2, dim=-1)
+        products = re * tail_re + im * tail_im, re * tail_im - im * tail_re
+        tables = self.kge.rel_emb.weight, self.kge.rel_emb_im.weight
+        return Factors(torch.cat(products, dim=-1), tables)
 
     def compare(self, query: Tensor, rows: Tensor) -> Tensor:
         return dot_products(query, rows)

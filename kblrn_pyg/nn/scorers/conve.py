@@ -8,6 +8,7 @@ from torch.nn import BatchNorm1d, BatchNorm2d, Conv2d, Embedding, Linear
 from kblrn_pyg.nn.scorers.distmult import DistMultScorer
 from kblrn_pyg.nn.scorers.margin import MarginKGE
 from kblrn_pyg.nn.scorers.scorer import sum_of_powers
+from kblrn_pyg.nn.softmax import Factors
 
 
 class ConvE(MarginKGE):
@@ -125,12 +126,16 @@ class ConvEScorer(DistMultScorer):
     def head_query(self, rel_type: Tensor, tail: Tensor) -> Tensor:
         raise NotImplementedError("ConvE asks for heads by reciprocal relations")
 
-    def norm(
-        self, power: int, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
-    ) -> Tensor:
-        kge = self.kge
-        ends = (kge.node_emb(index)[:, :-1] for index in (head_index, tail_index))
-        return sum_of_powers(power, *ends, kge.rel_emb(rel_type))
+    def norm(self, power: int, head: Tensor, rel_type: Tensor, tail: Tensor) -> Tensor:
+        ends = head[:, :-1], tail[:, :-1]  # biases are not penalised
+        return sum_of_powers(power, *ends, self.kge.rel_emb(rel_type))
+
+    def dura(self, head: Tensor, rel_type: Tensor, tail: Tensor) -> Tensor:
+        """Returns the penalty without the query for heads, which there is none of."""
+        return sum_of_powers(2, head, tail, self.tail_query(head, rel_type))
+
+    def relation_factors(self, head: Tensor, tail: Tensor) -> Factors | None:
+        return None
 
 
 def _height(hidden_channels: int) -> int:

@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch_geometric.nn.kge import KGEModel
 
 from kblrn_pyg.nn.scorers.scorer import Scorer
+from kblrn_pyg.nn.softmax import Factors
 
 
 class DelegatingScorer(Scorer):
@@ -46,6 +48,11 @@ class DelegatingScorer(Scorer):
         return self.scorer.is_direct
 
     @property
+    def is_plain(self) -> bool:
+        """Whether those of the scorer are."""
+        return self.scorer.is_plain
+
+    @property
     def has_light_queries(self) -> bool:  # type: ignore[override]
         """Whether those of the scorer are."""
         return self.scorer.has_light_queries
@@ -81,10 +88,23 @@ class DelegatingScorer(Scorer):
     def drop_entries(self, query: Tensor, drop: Callable[[Tensor], Tensor]) -> Tensor:
         return self.scorer.drop_entries(query, drop)
 
-    def norm(
-        self, power: int, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
+    def norm(self, power: int, head: Tensor, rel_type: Tensor, tail: Tensor) -> Tensor:
+        return self.scorer.norm(power, head, rel_type, tail)
+
+    def dura(self, head: Tensor, rel_type: Tensor, tail: Tensor) -> Tensor:
+        return self.scorer.dura(head, rel_type, tail)
+
+    def relation_factors(self, head: Tensor, tail: Tensor) -> Factors | None:
+        return self.scorer.relation_factors(head, tail)
+
+    def relation_loss(
+        self,
+        head: Tensor,
+        rel_type: Tensor,
+        tail: Tensor,
+        precision: torch.dtype | None = None,
     ) -> Tensor:
-        return self.scorer.norm(power, head_index, rel_type, tail_index)
+        return self.scorer.relation_loss(head, rel_type, tail, precision)
 
     def fingerprint(self) -> str:
         return self.scorer.fingerprint()

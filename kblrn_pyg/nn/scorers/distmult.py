@@ -7,6 +7,7 @@ from torch import Tensor
 
 from kblrn_pyg.nn.products import dot_products
 from kblrn_pyg.nn.scorers.scorer import Scorer
+from kblrn_pyg.nn.softmax import Factors
 
 
 class DistMultScorer(Scorer):
@@ -25,6 +26,10 @@ class DistMultScorer(Scorer):
     def is_direct(self) -> bool:
         return type(self).encode is DistMultScorer.encode
 
+    @property
+    def is_plain(self) -> bool:
+        return self.is_direct
+
     def encode(self) -> Any:
         return self.kge.node_emb.weight
 
@@ -41,6 +46,9 @@ class DistMultScorer(Scorer):
 
     def head_query(self, rel_type: Tensor, tail: Tensor) -> Tensor:
         return tail * self.kge.rel_emb(rel_type)
+
+    def relation_factors(self, head: Tensor, tail: Tensor) -> Factors | None:
+        return Factors(head * tail, (self.kge.rel_emb.weight,))
 
     def compare(self, query: Tensor, rows: Tensor) -> Tensor:
         return dot_products(query, rows)

@@ -78,6 +78,8 @@ class ProjectingScorer(Scorer):
         kge (ProjectingKGE): The model.
     """
 
+    is_plain = True
+
     def table(self, encoded: Any, index: Tensor | None = None) -> Tensor:
         return rows_of(self.kge.node_emb, index)
 

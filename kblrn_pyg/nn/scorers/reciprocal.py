@@ -1,5 +1,6 @@
 """Reciprocal relations: asking for heads by a relation of its own."""
 
+import torch
 from torch import Tensor
 
 from kblrn_pyg.nn.scorers.delegating import DelegatingScorer
@@ -39,12 +40,26 @@ class ReciprocalScorer(DelegatingScorer):
     def head_query(self, rel_type: Tensor, tail: Tensor) -> Tensor:
         return self.scorer.tail_query(tail, rel_type + self.num_relations)
 
-    def norm(
-        self, power: int, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
-    ) -> Tensor:
-        to_tail = self.scorer.norm(power, head_index, rel_type, tail_index)
+    def norm(self, power: int, head: Tensor, rel_type: Tensor, tail: Tensor) -> Tensor:
+        to_tail = self.scorer.norm(power, head, rel_type, tail)
         inverse = rel_type + self.num_relations
-        to_head = self.scorer.norm(power, tail_index, inverse, head_index)
+        return (to_tail + self.scorer.norm(power, tail, inverse, head)) / 2
+
+    def dura(self, head: Tensor, rel_type: Tensor, tail: Tensor) -> Tensor:
+        to_tail = self.scorer.dura(head, rel_type, tail)
+        to_head = self.scorer.dura(tail, rel_type + self.num_relations, head)
+        return (to_tail + to_head) / 2
+
+    def relation_loss(
+        self,
+        head: Tensor,
+        rel_type: Tensor,
+        tail: Tensor,
+        precision: torch.dtype | None = None,
+    ) -> Tensor:
+        to_tail = self.scorer.relation_loss(head, rel_type, tail, precision)
+        inverse = rel_type + self.num_relations
+        to_head = self.scorer.relation_loss(tail, inverse, head, precision)
         return (to_tail + to_head) / 2
 
     def fingerprint(self) -> str:

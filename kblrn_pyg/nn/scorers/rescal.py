@@ -7,6 +7,7 @@ from torch.nn import Embedding
 from kblrn_pyg.nn.products import ProductByType
 from kblrn_pyg.nn.scorers.distmult import DistMultScorer
 from kblrn_pyg.nn.scorers.margin import MarginKGE
+from kblrn_pyg.nn.softmax import Factors
 
 
 class RESCAL(MarginKGE):
@@ -89,3 +90,7 @@ class RESCALScorer(DistMultScorer):
 
     def head_query(self, rel_type: Tensor, tail: Tensor) -> Tensor:
         return self.kge.product(tail, rel_type, transposed=True)
+
+    def relation_factors(self, head: Tensor, tail: Tensor) -> Factors | None:
+        products = head.unsqueeze(2) * tail.unsqueeze(1)
+        return Factors(products.flatten(1), (self.kge.rel_emb.weight,))

@@ -79,6 +79,11 @@ class RGCNScorer(DelegatingScorer):
         return False
 
     @property
+    def is_plain(self) -> bool:
+        """They are not."""
+        return False
+
+    @property
     def title(self) -> str:
         """What explanations call the scorer."""
         return f"{self.scorer.title} behind R-GCN"

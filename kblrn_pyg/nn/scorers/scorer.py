@@ -4,11 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import Embedding
 from torch_geometric.nn.kge import KGEModel
 
 from kblrn_pyg.nn.arguments import Rebuildable
+from kblrn_pyg.nn.softmax import Factors, partition
 
 # How many triples are scored at once by the default.
 _TRIPLES_AT_ONCE = 1 << 17
@@ -77,6 +79,17 @@ class Scorer(Rebuildable):
     def is_direct(self) -> bool:
         """Whether rows are embeddings, with nothing computed before."""
         return type(self).encode is Scorer.encode
+
+    @property
+    def embeddings(self) -> list[Embedding]:
+        """The embeddings of entities."""
+        found = (getattr(self.kge, name, None) for name in ("node_emb", "node_emb_im"))
+        return [one for one in found if one is not None]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether rows of entities are those of their embeddings, side by side."""
+        return False
 
     def reset_parameters(self) -> None:
         """Draws all embeddings anew."""
@@ -148,20 +161,75 @@ class Scorer(Rebuildable):
         """
         return drop(query)
 
-    def norm(
-        self, power: int, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
-    ) -> Tensor:
+    def norm(self, power: int, head: Tensor, rel_type: Tensor, tail: Tensor) -> Tensor:
         r"""Returns the sum of the powers of all embeddings of triples.
 
         Args:
             power (int): The power.
-            head_index (torch.Tensor): The head indices.
+            head (torch.Tensor): The embeddings of each head, side by side.
             rel_type (torch.Tensor): The relation types.
-            tail_index (torch.Tensor): The tail indices.
+            tail (torch.Tensor): The embeddings of each tail, side by side.
         """
-        kge = self.kge
-        factors = kge.node_emb(head_index), kge.rel_emb(rel_type)
-        return sum_of_powers(power, *factors, kge.node_emb(tail_index))
+        return sum_of_powers(power, head, self.kge.rel_emb(rel_type), tail)
+
+    def dura(self, head: Tensor, rel_type: Tensor, tail: Tensor) -> Tensor:
+        r"""Returns the duality-induced penalty of triples, if queries multiply:
+
+        .. math::
+            \|\mathbf{e}_h\|^2 + \|\mathbf{e}_t\|^2 + \|\mathbf{q}_{h, r}\|^2 +
+            \|\mathbf{q}_{r, t}\|^2
+
+        Args:
+            head (torch.Tensor): The row of each head.
+            rel_type (torch.Tensor): The relation types.
+            tail (torch.Tensor): The row of each tail.
+        """
+        queries = self.tail_query(head, rel_type), self.head_query(rel_type, tail)
+        return sum_of_powers(2, head, tail, *queries)
+
+    def relation_factors(self, head: Tensor, tail: Tensor) -> Factors | None:
+        r"""Returns vectors of pairs of entities and of relations whose dot products
+        are scores, for scorers that have them.
+
+        Args:
+            head (torch.Tensor): The row of each head.
+            tail (torch.Tensor): The row of each tail.
+        """
+        return None
+
+    def relation_loss(
+        self,
+        head: Tensor,
+        rel_type: Tensor,
+        tail: Tensor,
+        precision: torch.dtype | None = None,
+    ) -> Tensor:
+        r"""Returns the mean cross-entropy of relations, given entities.
+
+        Args:
+            head (torch.Tensor): The row of each head.
+            rel_type (torch.Tensor): The relation types.
+            tail (torch.Tensor): The row of each tail.
+            precision (torch.dtype, optional): The type of the numbers that may be
+                multiplied. (default: :obj:`None`, that of the rows)
+        """
+        factors = self.relation_factors(head, tail)
+        if factors is None:
+            return F.cross_entropy(self._relation_scores(head, tail), rel_type)
+        place = torch.arange(len(rel_type), device=rel_type.device)
+        found = partition(
+            factors._replace(precision=precision), None, (place, rel_type)
+        )
+        return (found[0] - found[1]).mean()
+
+    def _relation_scores(self, head: Tensor, tail: Tensor) -> Tensor:
+        """Returns the scores of all relations between entities, one by one."""
+        size, every = len(head), torch.arange(self.num_relations, device=head.device)
+        head, tail = (
+            rows.repeat_interleave(len(every), dim=0) for rows in (head, tail)
+        )
+        query = self.tail_query(head, every.repeat(size))
+        return self.compare(query, tail.unsqueeze(1)).view(size, -1)
 
     def fingerprint(self) -> str:
         """Returns what tells apart scorers whose weights mean different things."""
@@ -177,10 +245,10 @@ class Scorer(Rebuildable):
 
 def sum_of_powers(power: int, *factors: Tensor) -> Tensor:
     """Returns the sum of the powers of the absolute values of all entries."""
-    total = factors[0].abs().pow(power).sum()
-    for factor in factors[1:]:
-        total = total + factor.abs().pow(power).sum()
-    return total
+    return sum(
+        (factor.abs().pow(power).sum() for factor in factors[1:]),
+        start=factors[0].abs().pow(power).sum(),
+    )
 
 
 def rows_of(embedding: Embedding, index: Tensor | None) -> Tensor:

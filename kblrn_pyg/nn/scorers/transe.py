@@ -46,6 +46,8 @@ class TransEScorer(Scorer):
         kge (FreeTransE): The model.
     """
 
+    is_plain = True
+
     @property
     def metric(self) -> str | None:  # type: ignore[override]
         """Kernels know distances in the L1 norm."""
@@ -71,6 +73,8 @@ class UnitTransEScorer(TransEScorer):
     Args:
         kge (torch_geometric.nn.kge.TransE): The model.
     """
+
+    is_plain = False
 
     def table(self, encoded: Any, index: Tensor | None = None) -> Tensor:
         rows = super().table(encoded, index)

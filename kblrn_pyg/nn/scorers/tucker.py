@@ -7,6 +7,7 @@ from torch.nn import Embedding, Parameter
 from kblrn_pyg.nn.products import ProductByType
 from kblrn_pyg.nn.scorers.distmult import DistMultScorer
 from kblrn_pyg.nn.scorers.margin import MarginKGE
+from kblrn_pyg.nn.softmax import Factors
 
 
 class TuckER(MarginKGE):
@@ -102,3 +103,8 @@ class TuckERScorer(DistMultScorer):
 
     def head_query(self, rel_type: Tensor, tail: Tensor) -> Tensor:
         return self.kge.product(tail, rel_type, transposed=True)
+
+    def relation_factors(self, head: Tensor, tail: Tensor) -> Factors | None:
+        of_tail = torch.tensordot(tail, self.kge.core, dims=([1], [2]))
+        pairs = (of_tail * head.unsqueeze(1)).sum(dim=-1)
+        return Factors(pairs, (self.kge.rel_emb.weight,))

@@ -1,4 +1,4 @@
-"""Two ways to train: that of the paper, and a modern one."""
+"""Recipes: how models are trained, that of the paper and a modern one."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -45,12 +45,13 @@ class Recipe:
             say it; see :class:`KBLRN`. (default: :obj:`"triple"`)
         without_latent (Schedule, optional): The schedule of models without
             embeddings. (default: :obj:`None`, that of all)
-        after_latent (Schedule, optional): If there is one, models with further
-            experts begin with embeddings that were trained alone, and continue
-            by this schedule. (default: :obj:`None`, all experts begin together)
-        rules_apart (bool, optional): Whether rules, and numbers beside them,
-            are then trained without embeddings, too, and multiplied with these
-            as they are. (default: :obj:`False`)
+        evidence_alone (Schedule, optional): The schedule of the evidence expert,
+            which has few weights. (default: :obj:`None`, that of all without
+            embeddings)
+        apart (bool, optional): Whether embeddings and the other experts are
+            trained apart, and then balanced by validation; see
+            :meth:`~kblrn_pyg.training.balance`. (default: :obj:`False`, all
+            experts learn together)
         changes (dict, optional): What is different on a data set, by its name.
     """
 
@@ -62,8 +63,8 @@ class Recipe:
     scorers: tuple[str, ...]
     negatives: str = "triple"
     without_latent: Schedule | None = None
-    after_latent: Schedule | None = None
-    rules_apart: bool = False
+    evidence_alone: Schedule | None = None
+    apart: bool = False
     changes: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def on(self, dataset: str) -> "Recipe":
@@ -80,9 +81,9 @@ class Recipe:
         Args:
             experts (str): The instance of the model.
         """
-        if self.after_latent is None or "l" not in experts or experts == "l":
+        if not self._is_apart(experts):
             return ()
-        return ("l", experts.replace("l", "")) if self._is_apart(experts) else ("l",)
+        return "l", experts.replace("l", "")
 
     def schedule_of(self, experts: str) -> Schedule:
         r"""Returns how fast and how long a model learns.
@@ -90,23 +91,22 @@ class Recipe:
         Args:
             experts (str): The instance of the model.
         """
+        if self._is_apart(experts):
+            return _AS_THEY_ARE
         special = None
         if "l" not in experts:
-            special = self.without_latent
-        elif self._is_apart(experts):
-            special = _AS_THEY_ARE
-        elif experts != "l":
-            special = self.after_latent
+            special = self.evidence_alone if experts == "e" else None
+            special = special or self.without_latent
         return special or self.schedule
 
     def _is_apart(self, experts: str) -> bool:
-        return self.rules_apart and {"l", "r"} <= set(experts)
+        return self.apart and "l" in experts and experts != "l"
 
     def shortened(self) -> "Recipe":
         """The same in seconds, as a test."""
         schedules = {
             name: schedule.shortened()
-            for name in ("schedule", "without_latent", "after_latent")
+            for name in ("schedule", "without_latent", "evidence_alone")
             if (schedule := getattr(self, name)) is not None
         }
         return replace(
@@ -130,76 +130,46 @@ PAPER = Recipe(
 )
 
 
-def _together(lr_decay: float, epochs: int) -> dict[str, Any]:
-    """All experts learn together from the beginning, and by one schedule."""
-    training = {"batch_size": 128, "lr": 0.001, "validate_every": 2}
-    schedule = Schedule(training | {"lr_decay": lr_decay}, epochs, patience=1)
-    return {"schedule": schedule, "without_latent": None, "after_latent": None}
-
-
-def _exact(**dropouts: float) -> dict[str, Any]:
+def _embeddings(**changes: Any) -> dict[str, Any]:
     """The loss over all entities; batches are of queries, with all answers."""
-    return {"num_negatives": None, **dropouts}
+    settings = {
+        "num_negatives": None,
+        "reciprocal": True,
+        "n3": 0.05,
+        "relation_prediction": 4.0,
+        "precision": "bfloat16",
+    }
+    return settings | changes
+
+
+def _adagrad(epochs: int) -> Schedule:
+    training = {"batch_size": 256, "optimizer": "adagrad", "lr": 0.1}
+    return Schedule(training | {"validate_every": 3}, epochs, patience=2)
 
 
 MODERN = Recipe(
     name="modern",
-    scorers=("rescal",),
-    sizes=(128,),
-    model=_exact(dropout=0.2, entity_dropout=0.4),
+    scorers=("complex",),
+    sizes=(512,),
+    model=_embeddings(),
     paper_rules=False,
-    # Embeddings that learn beside rules from the beginning leave to them what
-    # rules can do, and never learn it as well as they could.
-    schedule=Schedule(
-        {"batch_size": 256, "lr": 0.0015, "lr_decay": 0.967, "validate_every": 4},
-        epochs=80,
-        patience=2,
-    ),
+    schedule=_adagrad(epochs=30),
     without_latent=Schedule(
         {"batch_size": 256, "lr": 0.01, "lr_decay": 0.85, "validate_every": 2},
         epochs=12,
         patience=1,
     ),
-    after_latent=Schedule(
-        {
-            "batch_size": 256,
-            "lr": 0.0005,
-            "feature_lr": 0.005,
-            "lr_decay": 0.7,
-            "validate_every": 1,
-        },
-        epochs=6,
-        patience=1,
+    evidence_alone=Schedule(
+        {"batch_size": 512, "lr": 0.01, "validate_every": 1}, epochs=2, patience=0
     ),
+    # Embeddings know almost all training triples, so that rules would learn nothing
+    # beside them: experts learn apart, and validation says how far to trust each.
+    apart=True,
     changes={
-        # A matrix for each of 1,345 relations would be too much, and so would be
-        # what rules of little confidence reach: 45 times as many entities.
-        "FB15k": {
-            "scorers": ("complex",),
-            "sizes": (100,),
-            "model": _exact(dropout=0.2),
-            "paper_rules": True,
-            "schedule": Schedule(
-                {"batch_size": 256, "lr": 0.004, "lr_decay": 0.9, "validate_every": 3},
-                epochs=24,
-                patience=2,
-            ),
-            # Embeddings know almost all training triples of FB15k, so that rules
-            # would learn nothing beside them: what learned apart is multiplied.
-            "rules_apart": True,
-        },
-        "FB122": {
-            "scorers": ("complex",),
-            "sizes": (200,),
-            "model": _exact(dropout=0.5),
-            **_together(lr_decay=0.9, epochs=24),
-        },
-        "WN18": {
-            "scorers": ("complex",),
-            "sizes": (100,),
-            "model": _exact(dropout=0.3),
-            **_together(lr_decay=0.9, epochs=12),
-        },
+        # What rules of little confidence reach would be 45 times as many entities.
+        "FB15k": {"sizes": (200,), "paper_rules": True},
+        "FB122": {"sizes": (200,)},
+        "WN18": {"sizes": (200,)},
     },
 )
 
