@@ -1,20 +1,23 @@
 """Speed and memory of rule mining and path features.
 
-    KBLRN_DATA=... python benchmarks/mining.py [--part datasets scipy queries scaling]
+    KBLRN_DATA=... python benchmarks/mining.py [--part datasets constants scipy ...]
 
 Every figure is taken after compilation, in a process of its own:
 
 1. datasets: rules, seconds and peak memory for every data set, with supports
    only, with all confidences, and with the paper's preset.
-2. scipy: the same supports of FB15k-237 by boolean products of all pairs of
+2. constants: rules with constants of every data set, all with a support of 2, and
+   those with a standard confidence of at least 0.5; seconds to save and load all.
+3. scipy: the same supports of FB15k-237 by boolean products of all pairs of
    relations with SciPy, timed on some of the pairs and extrapolated.
-3. queries: the features of all candidates of every distinct training query.
-4. scaling: random knowledge bases of growing size and constant mean degree.
+4. queries: the features of all candidates of every distinct training query.
+5. scaling: random knowledge bases of growing size and constant mean degree.
 """
 
 import argparse
 import multiprocessing
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +27,13 @@ import torch
 
 from kblrn_pyg.data import flat_triples, make_kb
 from kblrn_pyg.datasets import DATASETS, load_dataset
-from kblrn_pyg.rules import PAPER, PathFeatures, mine_rules
+from kblrn_pyg.rules import (
+    PAPER,
+    ConstantRuleSet,
+    PathFeatures,
+    mine_constants,
+    mine_rules,
+)
 
 BATCH = 2048
 SCIPY_SAMPLE = 300
@@ -73,6 +82,37 @@ def datasets(root: str | None) -> None:
     for name in DATASETS:
         found, peak, before = in_own_process(time_mining, name, root)
         cells = "".join(f"{rules:>9,} {seconds:6.2f} s" for rules, seconds in found)
+        print(f"{name:14}{cells}  {peak:,.0f} MB ({before:,.0f} before mining)")
+
+
+def time_constants(name: str, root: str | None) -> tuple[list, list, float, float]:
+    settings = ({}, {"min_confidence": 0.5})
+    for chosen in settings:  # compiles
+        mine_constants(load_training("Families", None), **chosen)
+    data = load_training(name, root)
+    before = peak_megabytes()
+    found = []
+    for chosen in settings[::-1]:
+        start = time.perf_counter()
+        rules = mine_constants(data, **chosen)
+        found.append((len(rules), time.perf_counter() - start))
+    peak = peak_megabytes()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rules.pt"
+        start = time.perf_counter()
+        rules.save(path)
+        middle = time.perf_counter()
+        ConstantRuleSet.load(path)
+        files = [middle - start, time.perf_counter() - middle]
+    return found[::-1], files, peak, before
+
+
+def constants(root: str | None) -> None:
+    print(f"{'':14}{'support 2':>21}{'confidence 0.5':>21}   save   load  peak memory")
+    for name in DATASETS:
+        found, files, peak, before = in_own_process(time_constants, name, root)
+        cells = "".join(f"{rules:>12,} {seconds:6.2f} s" for rules, seconds in found)
+        cells += "".join(f" {seconds:4.1f} s" for seconds in files)
         print(f"{name:14}{cells}  {peak:,.0f} MB ({before:,.0f} before mining)")
 
 
@@ -191,7 +231,13 @@ def scaling(_: str | None) -> None:
         )
 
 
-PARTS = {"datasets": datasets, "scipy": scipy, "queries": queries, "scaling": scaling}
+PARTS = {
+    "datasets": datasets,
+    "constants": constants,
+    "scipy": scipy,
+    "queries": queries,
+    "scaling": scaling,
+}
 
 
 def main() -> int:

@@ -100,6 +100,31 @@ def constant_rules(
     return rules
 
 
+def measured_rules(
+    facts: Iterable[Triple],
+    num_entities: int,
+    least: int = 2,
+    max_degree: int | None = None,
+) -> dict[tuple[Feature | None, Feature], tuple[int, int, int]]:
+    """All rules (f, g) -> (support, body, PCA body); f is None for no body.
+
+    The body is what the standard confidence divides by, the PCA body what the PCA
+    confidence divides by.
+    """
+    features = entity_features(facts)
+    counted = [x for x in range(num_entities) if is_counted(features, x, max_degree)]
+    rules: dict[tuple[Feature | None, Feature], tuple[int, int, int]] = {}
+    for (f, g), (support, pca_body) in constant_rules(facts, least, max_degree).items():
+        body = sum(f in features.get(x, set()) for x in counted)
+        rules[f, g] = (support, body, pca_body)
+    for g in {g for of_x in features.values() for g in of_x if g[1] is not None}:
+        support = sum(g in features.get(x, set()) for x in counted)
+        pca_body = sum((g[0], None) in features.get(x, set()) for x in counted)
+        if support >= max(1, least):
+            rules[None, g] = (support, len(counted), pca_body)
+    return rules
+
+
 # ---------------------------------------------------------------------------
 # Evidence
 # ---------------------------------------------------------------------------

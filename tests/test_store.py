@@ -76,18 +76,19 @@ def test_weights_keep_their_attributes(tmp_path):
     assert found._metadata == weights._metadata
 
 
-def test_files_of_the_first_version_are_read(tmp_path):
+@pytest.mark.parametrize(("kind", "newest"), [("model", 2), ("rules", 3)])
+def test_files_of_the_first_version_are_read(tmp_path, kind, newest):
     path = tmp_path / "file"
-    for version in (1, 2, 3):
+    for version in range(1, newest + 2):
         buffer = io.BytesIO()
         torch.save({"names": NAMES}, buffer)
-        begin = f"kblrn_pyg rules {version}".encode()
+        begin = f"kblrn_pyg {kind} {version}".encode()
         digest = hashlib.sha256(begin + buffer.getvalue()).hexdigest()
         path.write_bytes(begin + f" sha256:{digest}\n".encode() + buffer.getvalue())
-        if version < 3:
-            assert load_tensors(path, "rules") == {"names": NAMES}
-    with pytest.raises(DataError, match="has format 3, expected 2"):
-        load_tensors(path, "rules")
+        if version <= newest:
+            assert load_tensors(path, kind) == {"names": NAMES}
+    with pytest.raises(DataError, match=f"has format {newest + 1}, expected {newest}"):
+        load_tensors(path, kind)
 
 
 def test_files_are_written_and_read_piece_by_piece(tmp_path):

@@ -26,7 +26,7 @@ COMMANDS = {
     "complete": ("find what a knowledge base lacks", "kblrn_pyg.cli.complete"),
     "explain": ("explain the score of a triple", "kblrn_pyg.cli.explain"),
     "report": ("write a page about a trained model", "kblrn_pyg.cli.report"),
-    "mine": ("find the path rules of a data set", "kblrn_pyg.cli.mine"),
+    "mine": ("find the rules of a data set", "kblrn_pyg.cli.mine"),
     "import": ("turn your own files into a data set", "kblrn_pyg.cli.import_files"),
 }
 # What the processes that 'torchrun' started do together. The first one does the rest.

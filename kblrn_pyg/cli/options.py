@@ -19,12 +19,18 @@ Settings = TypeVar("Settings")
 FIGURES = {"mrr": "MRR", "mr": "MR"} | {f"hits@{k}": f"hits@{k}" for k in (1, 3, 10)}
 
 
-def add_settings(parser: argparse.ArgumentParser, cls: type) -> None:
+def add_settings(
+    parser: argparse.ArgumentParser, cls: type, without: type | None = None
+) -> None:
     """Adds an option for each field of a dataclass of settings.
 
-    Options that are not given are absent, which '--resume' has to know.
+    Options that are not given are absent, which '--resume' has to know. Those that
+    were added for another class are left out.
     """
+    there = set() if without is None else {field.name for field in fields(without)}
     for field in fields(cls):
+        if field.name in there:
+            continue
         kwargs: dict[str, Any] = {"help": _help(field), "default": argparse.SUPPRESS}
         if _kind(field) is bool:
             kwargs["action"] = "store_true"

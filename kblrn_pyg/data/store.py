@@ -29,7 +29,9 @@ _KINDS = {
     "model": "a model file",
 }
 _VERSION = "2"
-_READ = ("1", _VERSION)  # the first one only differs in how it holds many names
+# The first one only differs in how it holds many names. Files of rules with constants
+# have a format of their own, which readers that do not know them refuse.
+_READ = {kind: ("1", _VERSION) for kind in _KINDS} | {"rules": ("1", _VERSION, "3")}
 _FIRST_LINE = re.compile(rb"(kblrn_pyg ([a-z ]+) ([0-9]+)) sha256:([0-9a-f]{64})\n")
 _OLD_MAGIC = b"PK"  # without a first line, the zip archive of torch comes first
 _PIECE_BYTES = 1 << 20
@@ -75,11 +77,15 @@ def load_splits(path: PathLike) -> dict[str, HeteroData]:
     return {split: HeteroData.from_dict(data) for split, data in content.items()}
 
 
-def save_tensors(content: dict[str, Any], path: PathLike, kind: str) -> None:
+def save_tensors(
+    content: dict[str, Any], path: PathLike, kind: str, version: str = _VERSION
+) -> None:
     """Saves tensors and plain values; the file is written whole or not at all."""
     if kind not in _KINDS:
         raise ValueError(f"'kind' must be one of {list(_KINDS)} (got {kind!r})")
-    begin = f"kblrn_pyg {kind} {_VERSION}".encode()
+    if version not in _READ[kind]:
+        raise ValueError(f"'version' must be one of {_READ[kind]} (got {version!r})")
+    begin = f"kblrn_pyg {kind} {version}".encode()
     with whole_file(path) as file:
         file.write(_first_line(begin, "0" * 64))
         writer = _Writer(file, begin)
@@ -135,10 +141,10 @@ def _check(first_line: bytes, file: IO[bytes], path: PathLike, kind: str) -> Non
     if found.decode() != kind:
         name = _KINDS.get(found.decode(), f"a file of {found.decode()!r}")
         raise DataError(f"is {name}, expected {_KINDS[kind]}", path)
-    if version.decode() not in _READ:
+    if version.decode() not in _READ[kind]:
         raise DataError(
-            f"has format {version.decode()}, expected {_VERSION}: it was written by "
-            "another version",
+            f"has format {version.decode()}, expected {_READ[kind][-1]}: it was "
+            "written by another version",
             path,
         )
 

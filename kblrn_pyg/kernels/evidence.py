@@ -1,9 +1,4 @@
-"""Rules with constants: what entities that share a fact have in common besides.
-
-A *feature* of an entity is a step from it over a code to some entity, or to any.
-The former are the code groups of the steps back, whose neighbours are the entities
-that have the feature; the latter come behind them, one for each code.
-"""
+"""The surest rules, with constants or with paths, that speak for triples."""
 
 import math
 from typing import NamedTuple
@@ -12,7 +7,14 @@ import numpy as np
 from numba import njit
 
 from kblrn_pyg.kernels import walking
-from kblrn_pyg.kernels.adjacency import Adjacency, find_group
+from kblrn_pyg.kernels.constant_rules import (
+    ConstantRules,
+    Features,
+    find_feature,
+    first_not_below,
+    has_feature,
+    longer,
+)
 from kblrn_pyg.kernels.walking import NO_LIMIT, first_steps, reach
 
 # What there may be for a triple: the strongest rule with constants for its head, for
@@ -22,56 +24,6 @@ HEAD, TAIL, PATH = range(3)
 # either or the path, whichever is stronger, and of how usual the tail and the head are.
 NUM_WEIGHTS = 6
 USUAL = 4  # the first of the last two
-
-
-class Features(NamedTuple):
-    r"""The features of entities.
-
-    Args:
-        code_ptr: Where the features with an entity begin whose steps *back* are
-            over each code.
-        code: The code of each feature.
-        entity: Its entity, -1 for any.
-        holder_ptr: Where the entities of each feature begin.
-        holder: The entities that have it, sorted.
-        ptr: Where the features of each entity begin.
-        feature: The features of entities, sorted.
-    """
-
-    code_ptr: np.ndarray
-    code: np.ndarray
-    entity: np.ndarray
-    holder_ptr: np.ndarray
-    holder: np.ndarray
-    ptr: np.ndarray
-    feature: np.ndarray
-
-
-class ConstantRules(NamedTuple):
-    r"""Rules from features to features with an entity, in two orders.
-
-    Args:
-        ptr: Where the rules of each feature begin.
-        target: The feature that each rule predicts, sorted.
-        support: The number of entities that have both.
-        body: The number of entities that have the feature, and that of the target
-            with any entity.
-        strength: How far each rule is believed, see :class:`Choices`.
-        back_ptr: Where the rules to each feature begin.
-        source: The features that these come from, the strongest first.
-        back_strength: How far these are believed.
-        counted: Whether each entity is counted.
-    """
-
-    ptr: np.ndarray
-    target: np.ndarray
-    support: np.ndarray
-    body: np.ndarray
-    strength: np.ndarray
-    back_ptr: np.ndarray
-    source: np.ndarray
-    back_strength: np.ndarray
-    counted: np.ndarray
 
 
 class Choices(NamedTuple):
@@ -141,121 +93,6 @@ def new_scratch(num_entities: int) -> Scratch:
     )
 
 
-def features_of(adjacency: Adjacency) -> Features:
-    r"""Lists the features of all entities.
-
-    Args:
-        adjacency (Adjacency): The facts.
-    """
-    codes = np.arange(adjacency.num_codes)
-    code = np.repeat(codes, np.diff(adjacency.code_ptr)) ^ 1
-    behind = adjacency.group_start[-1] + adjacency.code_ptr[1:]
-    holder_ptr = np.append(adjacency.group_start, behind)
-    # Who has a code at all are the entities of its groups.
-    holder = np.append(adjacency.neighbour, adjacency.group_entity)
-    return Features(
-        adjacency.code_ptr,
-        np.append(code, codes),
-        np.append(adjacency.group_entity, np.full(len(codes), -1)),
-        holder_ptr,
-        holder,
-        *_transpose(holder_ptr, holder, adjacency.num_entities),
-    )
-
-
-@njit(cache=True, nogil=True)
-def _transpose(ptr, value, size):
-    """Returns which rows have each value, in order."""
-    begin = np.zeros(size + 1, np.int64)
-    for i in range(len(value)):
-        begin[value[i] + 1] += 1
-    begin = np.cumsum(begin)
-    free, row_of = begin[:-1].copy(), np.empty(len(value), np.int64)
-    for row in range(len(ptr) - 1):
-        for i in range(ptr[row], ptr[row + 1]):
-            row_of[free[value[i]]] = row
-            free[value[i]] += 1
-    return begin, row_of
-
-
-@njit(cache=True, nogil=True)
-def mine_features(features, rows, counted, least, count):
-    """Finds the rules of some features.
-
-    ``counted`` tells which entities count; ``count`` is zero for each feature, and
-    is so again at the end. Returns the number of rules of each row, and the targets
-    in order, supports and bodies of all.
-    """
-    num_groups, code = features.code_ptr[-1], features.code
-    number = np.zeros(len(rows), np.int64)
-    # One more, where those are written that were touched already.
-    touched = np.empty(len(count) + 1, np.int64)
-    target, support = np.empty(1024, np.int32), np.empty(1024, np.int32)
-    body = np.empty(1024, np.int32)
-    total = 0
-    for i in range(len(rows)):
-        row, num_touched = rows[i], 0
-        for j in range(features.holder_ptr[row], features.holder_ptr[row + 1]):
-            x = features.holder[j]
-            if not counted[x]:
-                continue
-            for k in range(features.ptr[x], features.ptr[x + 1]):
-                g = features.feature[k]
-                touched[num_touched] = g
-                num_touched += count[g] == 0
-                count[g] += 1
-        if total + num_touched > len(target):
-            target = _longer(target, total, num_touched)
-            support = _longer(support, total, num_touched)
-            body = _longer(body, total, num_touched)
-        kept = 0
-        for j in range(num_touched):
-            g = touched[j]
-            # Having a code says nothing new about who has it.
-            is_trivial = g == row or row == num_groups + code[g]
-            if g < num_groups and count[g] >= least and not is_trivial:
-                target[total + kept] = g
-                kept += 1
-        target[total : total + kept].sort()
-        for j in range(total, total + kept):
-            g = target[j]
-            support[j], body[j] = count[g], count[num_groups + code[g]]
-        for j in range(num_touched):
-            count[touched[j]] = 0
-        total += kept
-        number[i] = kept
-    return number, target[:total].copy(), support[:total].copy(), body[:total].copy()
-
-
-@njit(cache=True, nogil=True)
-def turn_round(ptr, target, strength, num_targets):
-    """Orders rules by their targets, the strongest first."""
-    begin = np.zeros(num_targets + 1, np.int64)
-    for i in range(len(target)):
-        begin[target[i] + 1] += 1
-    begin = np.cumsum(begin)
-    free, source = begin[:-1].copy(), np.empty(len(target), np.int32)
-    sure = np.empty(len(target), strength.dtype)
-    for row in range(len(ptr) - 1):
-        for i in range(ptr[row], ptr[row + 1]):
-            place = free[target[i]]
-            source[place], sure[place] = row, strength[i]
-            free[target[i]] += 1
-    for g in range(num_targets):
-        low, high = begin[g], begin[g + 1]
-        if high - low > 1:
-            order = np.argsort(-sure[low:high], kind="mergesort")
-            source[low:high] = source[low:high][order]
-            sure[low:high] = sure[low:high][order]
-    return begin, source, sure
-
-
-@njit(cache=True, nogil=True)
-def find_feature(features, code, entity):
-    """Returns the feature that is a step over a code to an entity, or -1."""
-    return find_group(features.code_ptr, features.entity, code ^ 1, entity)
-
-
 @njit(cache=True, nogil=True)
 def _from_known(evidence, code, known, kind, best, found):
     """Writes the strength of the strongest rules of features of ``known``."""
@@ -265,7 +102,7 @@ def _from_known(evidence, code, known, kind, best, found):
     for i in range(features.ptr[known], features.ptr[known + 1]):
         f = features.feature[i]
         end = rules.ptr[f + 1]
-        j = _first(rules.target, rules.ptr[f], end, low)
+        j = first_not_below(rules.target, rules.ptr[f], end, low)
         while j < end and rules.target[j] < high:
             c = features.entity[rules.target[j]]
             found[count] = c
@@ -360,7 +197,7 @@ def query_evidence(evidence, kept, side, asked, column_of, scratch):
         of_query = paths, walks, places[q]
         count = _collect(evidence, of_query, side, entity[q], rel[q], scratch)
         if size + count > len(column):
-            column = _longer(column, size, count)
+            column = longer(column, size, count)
             value = _longer_rows(value, size, count)
         for i in range(count):
             c = scratch.found[i]
@@ -410,7 +247,7 @@ def best_rule(evidence, code, known, candidate, leave_own):
     if target < 0:
         return found
     begin, end = features.ptr[known], features.ptr[known + 1]
-    leaves = leave_own and _has(features, known, target)
+    leaves = leave_own and has_feature(features, known, target)
     mirror = -1
     if leaves and known == candidate:
         mirror = find_feature(features, code ^ 1, known)
@@ -426,16 +263,9 @@ def best_rule(evidence, code, known, candidate, leave_own):
         if rules.back_strength[i] <= found[3]:
             break
         f = rules.source[i]
-        if f != mirror and _has(features, known, f):
+        if f != mirror and has_feature(features, known, f):
             found = _stronger(evidence, f, target, known, leaves, found)
     return found
-
-
-@njit(cache=True, nogil=True)
-def _has(features, entity, feature):
-    end = features.ptr[entity + 1]
-    at = _first(features.feature, features.ptr[entity], end, feature)
-    return at < end and features.feature[at] == feature
 
 
 @njit(cache=True, nogil=True)
@@ -443,7 +273,7 @@ def _stronger(evidence, feature, target, known, leaves, found):
     """Returns a rule if there is one that is stronger than what was found, or that."""
     rules, choices = evidence.rules, evidence.choices
     end = rules.ptr[feature + 1]
-    j = _first(rules.target, rules.ptr[feature], end, target)
+    j = first_not_below(rules.target, rules.ptr[feature], end, target)
     if j == end or rules.target[j] != target:
         return found
     support, body, strength = rules.support[j], rules.body[j], rules.strength[j]
@@ -492,7 +322,7 @@ def pair_evidence(evidence, facts, found, leave_own):
     for i in range(len(value)):
         h, r, t = facts[0][i], facts[1][i], facts[2][i]
         own = find_feature(features, 2 * r, t)
-        is_own = leave_own and own >= 0 and _has(features, h, own)
+        is_own = leave_own and own >= 0 and has_feature(features, h, own)
         head = best_rule(evidence, 2 * r, h, t, leave_own)[3]
         tail = best_rule(evidence, 2 * r + 1, t, h, leave_own)[3]
         path = np.float32(0)
@@ -619,25 +449,6 @@ def evidence_gradient(found, rel, rows, grad, by_weight):
         own[1] += by_tail
         own[2] += by_first
         own[3] += by_second
-
-
-@njit(cache=True, nogil=True)
-def _first(values, low, high, least):
-    """Returns the first place of a value that is not below another one."""
-    while low < high:
-        middle = (low + high) >> 1
-        if values[middle] < least:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@njit(cache=True, nogil=True)
-def _longer(array, size, more):
-    longer = np.empty(2 * (size + more), array.dtype)
-    longer[:size] = array[:size]
-    return longer
 
 
 @njit(cache=True, nogil=True)

@@ -91,6 +91,10 @@ def build_experts(
             "'rules' has no effect without the experts r or e, or a penalty",
             stacklevel=4,
         )
+    elif rules is not None and rules.constants is not None and "e" not in letters:
+        warnings.warn(
+            "rules with constants have no effect without the expert e", stacklevel=4
+        )
     if rules is None and needs_rules:
         rules = mine_rules(kb, confidences="e" in letters)
     built: dict[str, Expert] = {}
@@ -98,7 +102,7 @@ def build_experts(
         built["latent"] = _latent(kb, settings, several, len(names) + len(own), rules)
     if "r" in letters:
         assert rules is not None
-        built["relational"] = RelationalExpert(kb, rules)
+        built["relational"] = RelationalExpert(kb, rules.with_constants(None))
     if "n" in letters:
         features = numerical_features(kb, settings.threshold)
         built["numerical"] = NumericalExpert(
@@ -144,7 +148,8 @@ def _latent(
     penalty = None
     if settings.penalty is not None:
         assert rules is not None
-        penalty = PENALTIES[settings.penalty](kb, rules, settings.penalty_weight)
+        paths = rules.with_constants(None)
+        penalty = PENALTIES[settings.penalty](kb, paths, settings.penalty_weight)
     return LatentExpert(
         kb["entity"].num_nodes,
         len(kb.edge_types),
@@ -189,7 +194,9 @@ def _evidence(
         logger.info(
             "the rules have no confidences: the evidence expert uses mined ones"
         )
-        rules = mine_rules(kb)
+        rules = mine_rules(kb).with_constants(rules.constants)
+    elif len(rules) == 0 and rules.constants is not None:
+        logger.info("the rules have no paths: the evidence expert looks for none")
     return EvidenceExpert(
         kb,
         rules,

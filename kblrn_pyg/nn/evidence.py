@@ -47,7 +47,8 @@ class EvidenceExpert(Expert):
 
     Args:
         data (HeteroData): The knowledge base.
-        rules (RuleSet): The rules whose bodies are paths, with PCA confidences.
+        rules (RuleSet): The rules whose bodies are paths, with PCA confidences. If
+            it has rules with constants, only these are used, and counted anew.
         min_support (int, optional): The least support of rules with constants.
             (default: :obj:`2`)
         shrinkage (float, optional): What is added to the size of a body, so that
@@ -95,6 +96,12 @@ class EvidenceExpert(Expert):
         numbers = np.concatenate([own, np.maximum(own, path), usual], axis=-1)
         value = torch.from_numpy(numbers).to(self.weight)
         return torch.einsum("bck,bk->bc", value, self.weight[queries.rel_type])
+
+    def score_answers(self, queries: Queries, answer: Tensor) -> Tensor:
+        """Scores an answer to each query; see :class:`Expert`."""
+        # Looking for the rules of single triples is far cheaper than for all that
+        # the rules of a query speak for.
+        return self(*queries.triples(answer))
 
     def add_to(
         self, scores: Tensor, queries: Queries, entities: Tensor | None = None

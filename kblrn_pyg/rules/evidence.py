@@ -1,6 +1,5 @@
 """The best evidence for a triple: rules with constants, and paths by confidence."""
 
-import logging
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -8,45 +7,48 @@ from typing import Any, NamedTuple
 import numpy as np
 from torch_geometric.data import Data, HeteroData
 
-from kblrn_pyg.data import as_kb, flat_triples
+from kblrn_pyg.data import Vocabulary, as_kb, flat_triples
 from kblrn_pyg.data.ids import check_ids
 from kblrn_pyg.data.queries import check_side
+from kblrn_pyg.kernels.constant_rules import (
+    ConstantRules,
+    Features,
+    features_of,
+    turn_round,
+)
 from kblrn_pyg.kernels.evidence import (
     NUM_WEIGHTS,
     Choices,
-    ConstantRules,
     Evidence,
-    Features,
     best_rule,
     candidate_evidence,
-    features_of,
-    mine_features,
     new_scratch,
     pair_evidence,
     path_strength,
     query_evidence,
-    turn_round,
     usual_candidates,
 )
 from kblrn_pyg.kernels.threads import (
     ScratchPool,
-    default_threads,
     no_scratch,
-    run_all,
     run_slices,
 )
 from kblrn_pyg.progress import ProgressBar
+from kblrn_pyg.rules.constant_counts import (
+    Thresholds,
+    count_all,
+    count_given,
+    examples,
+    say_too_many,
+)
 from kblrn_pyg.rules.features import PathFeatures
 from kblrn_pyg.rules.ruleset import Ids, RuleSet
-
-logger = logging.getLogger(__name__)
+from kblrn_pyg.rules.settings import MAX_CONSTANT_RULES, MAX_DEGREE
 
 # What more facts are to themselves takes too much memory to be kept.
 _MAX_FACTS = 20_000_000
 # The number of facts between two steps of a progress bar.
 _FACTS_AT_ONCE = 4096
-# Each thread is given features many times, so that all end together.
-_PARTS_A_THREAD = 32
 
 
 class QueryEvidence(NamedTuple):
@@ -87,7 +89,8 @@ class EvidenceFeatures:
 
     A rule with constants says what entities that share a fact have in common
     besides: "of 14 who won this award, 12 have this nationality". All rules with the
-    least support are counted, from the known triples of a knowledge base. A rule
+    least support are counted, from the known triples of a knowledge base, or those
+    that are given (:obj:`rules.constants`), whatever their measures were. A rule
     whose body is a path is believed as far as its PCA confidence, shrunk alike:
 
     .. math::
@@ -95,7 +98,9 @@ class EvidenceFeatures:
 
     Args:
         data (HeteroData or Data): The knowledge base.
-        rules (RuleSet): The rules with paths, with their PCA confidences.
+        rules (RuleSet): The rules with paths, with their PCA confidences; if it has
+            rules with constants, only these are used. Their supports and bodies are
+            counted anew.
         min_support (int, optional): The least support of rules with constants.
             (default: :obj:`2`)
         shrinkage (float, optional): What :math:`\beta` is. (default: :obj:`5.0`)
@@ -116,8 +121,8 @@ class EvidenceFeatures:
         min_support: int = 2,
         shrinkage: float = 5.0,
         floor: float = 0.03,
-        max_degree: int = 10_000,
-        max_rules: int = 100_000_000,
+        max_degree: int = MAX_DEGREE,
+        max_rules: int = MAX_CONSTANT_RULES,
     ) -> None:
         if not rules.is_measured:
             raise ValueError(
@@ -127,15 +132,14 @@ class EvidenceFeatures:
         self.paths = PathFeatures(as_kb(data), rules)
         self.num_entities = self.paths.num_entities
         features = features_of(self.paths.all_facts)
-        counted = np.diff(features.ptr) <= max_degree
-        if not counted.all():
-            logger.info(
-                "%s entities with more than %s features are no examples of rules",
-                f"{np.count_nonzero(~counted):,}",
-                f"{max_degree:,}",
-            )
-        while (mined := _mine(features, counted, min_support, max_rules)) is None:
-            min_support += 1
+        counted = examples(features, max_degree)
+        if rules.constants is None:
+            min_support, mined = _count(features, counted, min_support, max_rules)
+        else:
+            names = Vocabulary.of(as_kb(data))
+            relations, entities = names.relations, names.entities
+            rules.constants.check_names(relations.identifiers, entities.identifiers)
+            mined = count_given(features, counted, rules.constants, min_support)
         choices = Choices(min_support, shrinkage, floor)
         self.evidence = _evidence(features, counted, mined, rules, choices)
         self._pool = ScratchPool(partial(new_scratch, self.num_entities))
@@ -320,52 +324,21 @@ class EvidenceFeatures:
         return int(rules[np.argmax(strength)]) if any(strength) else None
 
 
-def _mine(
+def _count(
     features: Features, counted: np.ndarray, least: int, max_rules: int
-) -> tuple[Ids, ...] | None:
-    """Finds all rules with the least support, or nothing if there are too many."""
+) -> tuple[int, tuple[Ids, ...]]:
+    """Finds all rules with the least support, which is raised if they are too many."""
     size = np.diff(features.holder_ptr)
-    rows = np.flatnonzero(size >= least)
-    degree = np.where(counted, np.diff(features.ptr), 0)
-    work = np.add.reduceat(np.append(degree[features.holder], 0), features.holder_ptr)
-    done = np.append(0, np.cumsum(work[:-1][rows]))
-    bounds = np.linspace(0, done[-1], _PARTS_A_THREAD * default_threads() + 1)
-    bounds = np.unique(np.append(np.searchsorted(done, bounds), [0, len(rows)]))
-    parts = [rows[a:b] for a, b in zip(bounds[:-1], bounds[1:])]
-
-    def mine(i: int, count: np.ndarray) -> tuple[int, tuple[Ids, ...]]:
-        return i, mine_features(features, parts[i], counted, least, count)
-
-    def new_count() -> np.ndarray:
-        return np.zeros(len(size), np.int32)
-
-    found, total = {}, 0
-    tasks = run_all(mine, range(len(parts)), new_count)
-    bar = ProgressBar(
-        tasks,
-        total=len(parts),
-        desc="counting",
-        unit="part",
-        delay=3,
-        leave=False,
-        disable=None,
-    )
-    for i, columns in bar:
-        found[i], total = columns, total + len(columns[1])
-        if total > max_rules:
-            logger.info(
-                "more than %s rules with constants have a support of %s: only those "
-                "of more are kept",
-                f"{max_rules:,}",
-                least,
-            )
-            return None
-    empty = (np.empty(0, np.int64), *(np.empty(0, np.int32),) * 3)
-    several = zip(*[empty, *(found[i] for i in range(len(parts)))])
-    number, target, support, body = map(np.concatenate, several)
-    number_of = np.zeros(len(size), np.int64)
-    number_of[rows] = number
-    return np.append(0, np.cumsum(number_of)), target, support, body
+    while True:
+        rows = np.flatnonzero(size >= least)
+        found = count_all(features, counted, rows, Thresholds(least), max_rules)
+        if found is not None:
+            break
+        say_too_many(max_rules, least)
+        least += 1
+    number = np.zeros(len(size), np.int64)
+    number[rows] = found.number
+    return least, (np.append(0, np.cumsum(number)), *found[1:])
 
 
 def _evidence(

@@ -1,46 +1,23 @@
 """Files of rules: the text formats of AMIE, AnyBURL and KALE, and our own."""
 
-import math
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kblrn_pyg.data import DataError, Names
-from kblrn_pyg.data.kale import parse_rule
 from kblrn_pyg.data.rows import PathLike, open_source
+from kblrn_pyg.data.whole import whole_file
+from kblrn_pyg.rules.atoms import ENCODED_NAMES, FileNames, ParsedRule, quoted
+from kblrn_pyg.rules.constant_files import ConstantColumns, ConstantWriter
+from kblrn_pyg.rules.formats import FORMATS, TextFormat
 from kblrn_pyg.rules.ruleset import MEASURES, RuleSet
 from kblrn_pyg.rules.semantics import AMIE, Semantics
-from kblrn_pyg.rules.text import atoms
-
-Atom = tuple[str, str, str]  # relation, first variable, second variable
 
 _COMMENT = "# "
 _SEMANTICS = "# semantics: "
 _ESTIMATED = "# the body sizes of the next rule are estimates"
-
-_AMIE_HEADER = (
-    "Rule",
-    "Head Coverage",
-    "Std Confidence",
-    "PCA Confidence",
-    "Positive Examples",
-    "Body size",
-    "PCA Body size",
-)
-
-
-@dataclass(frozen=True)
-class ParsedRule:
-    """A rule as a file has it, with the measures that it states."""
-
-    body: list[Atom]
-    head: Atom
-    support: int = -1
-    head_size: int = -1
-    body_size: int = -1
-    pca_body_size: int = -1
 
 
 @dataclass(frozen=True)
@@ -56,6 +33,7 @@ def read_rules(
     relations: Sequence[str],
     format: str | None = None,
     strict: bool = True,
+    entities: Sequence[str] | None = None,
 ) -> tuple[RuleSet, list[Refused]]:
     r"""Reads rules from a file of any format.
 
@@ -73,80 +51,176 @@ def read_rules(
             are comments.
             (default: :obj:`None`, determined by the first rule)
         strict (bool, optional): If set to :obj:`False`, a rule that names an
-            unknown relation, or whose shape is not supported, is skipped and
-            listed. (default: :obj:`True`)
+            unknown relation or entity, or whose shape is not supported, is skipped
+            and listed. (default: :obj:`True`)
+        entities (sequence, optional): The identifiers of the entities that there
+            are. Without them, rules with constants in a text file are refused.
+            (default: :obj:`None`)
 
     Returns:
         The rules, and the lines that were skipped.
     """
     path = source if isinstance(source, (str, os.PathLike)) else "<lines>"
     if Path(path).suffix == ".pt":
-        rules = RuleSet.load(path)
-        try:
-            rules.check_relations(relations)
-        except DataError as error:
-            raise DataError(str(error), path) from None
-        return rules, []
-    lines = [(number, line) for number, line in _lines(source) if line]
-    semantics = _semantics(lines, path)
-    estimated = {
-        number for (_, line), (number, _) in zip(lines, lines[1:]) if line == _ESTIMATED
-    }
-    lines = [pair for pair in lines if not pair[1].startswith(_COMMENT)]
-    if not lines:
-        raise DataError("the file is empty, expected rules", path, 1)
-    format = _guess_format(lines[0][1]) if format is None else format
-    if format not in _PARSERS:
-        raise ValueError(f"'format' must be one of {tuple(_PARSERS)} (got {format!r})")
-    names = Names("relation", relations)
-    parsed, estimates, refused = [], [], []
-    for number, line in lines:
-        try:
-            rule = _PARSERS[format](line)
-            if rule is not None:
-                parsed.append((_encode(rule, names, semantics), rule))
-                estimates.append(number in estimated)
-        except DataError as error:
-            if strict:
-                raise DataError(str(error), path, number) from None
-            refused.append(Refused(number, str(error)))
-    rules = RuleSet.build(
-        relations,
-        head=[head for (head, _, _), _ in parsed],
-        steps=[steps for (_, steps, _), _ in parsed],
-        parallel=[parallel for (_, _, parallel), _ in parsed],
-        semantics=semantics,
-        estimated=estimates,
-        **{name: [getattr(rule, name) for _, rule in parsed] for name in MEASURES},
-    )
-    return rules, refused
+        return _load(path, relations, entities), []
+    reader = _Reader(path, Names("relation", relations), entities, format, strict)
+    for number, line in _lines(source):
+        if line:
+            reader.add(number, line)
+    return reader.rules()
 
 
 def write_rules(rules: RuleSet, path: PathLike, format: str = "amie") -> None:
     r"""Writes rules to a text file.
 
     Semantics other than the default, and estimates, are noted in comments, which
-    :meth:`read_rules` takes back.
+    :meth:`read_rules` takes back. So is that names are percent-encoded, which those of
+    rules with constants are if they could not be read otherwise.
 
     Args:
         rules (RuleSet): The rules.
         path (str): The file.
-        format (str, optional): See :meth:`read_rules`.
-            (default: :obj:`"amie"`)
+        format (str, optional): See :meth:`read_rules`; :obj:`"kale"` has no rules
+            with constants. (default: :obj:`"amie"`)
     """
-    if format not in _WRITERS:
-        raise ValueError(f"'format' must be one of {tuple(_WRITERS)} (got {format!r})")
-    write = _WRITERS[format]
-    header = ["\t".join(_AMIE_HEADER)] if format == "amie" else []
+    chosen = _format(format)
+    if rules.constants and chosen.constants is None:
+        raise ValueError(
+            "'format' must be amie or anyburl to write rules with constants (got "
+            f"{format!r})"
+        )
+    with whole_file(path, "w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in _written(rules, chosen))
+
+
+def _written(rules: RuleSet, format: TextFormat) -> Iterator[str]:
+    """Yields the lines of a file."""
+    writer, is_encoded = None, False
+    if rules.constants and format.constants is not None:
+        writer = ConstantWriter(rules.constants, format.constants)
+        is_encoded = writer.must_encode()
     if rules.semantics != AMIE:
-        header = [f"{_SEMANTICS}{rules.semantics}", *header]
-    lines = header
+        yield f"{_SEMANTICS}{rules.semantics}"
+    if is_encoded:
+        yield ENCODED_NAMES
+        rules = replace(
+            rules, relations=[*map(quoted, rules.relations)], constants=None
+        )
+    yield from format.header
     for i in range(len(rules)):
-        lines += [_ESTIMATED] if rules.estimated[i] and format != "kale" else []
-        lines.append(write(rules, i))
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        if rules.estimated[i] and format.has_estimates:
+            yield _ESTIMATED
+        yield format.write(rules, i)
+    if writer is not None:
+        yield from writer.lines(is_encoded)
+
+
+def _load(
+    path: PathLike, relations: Sequence[str], entities: Sequence[str] | None
+) -> RuleSet:
+    rules = RuleSet.load(path)
+    try:
+        rules.check_relations(relations)
+        if rules.constants is not None and entities is not None:
+            rules.constants.check_names(relations, entities)
+    except DataError as error:
+        raise DataError(str(error), path) from None
+    return rules
+
+
+def _format(name: str) -> TextFormat:
+    if name not in FORMATS:
+        raise ValueError(f"'format' must be one of {tuple(FORMATS)} (got {name!r})")
+    return FORMATS[name]
+
+
+class _Reader:
+    """Reads a text line by line, of which only path rules are kept as they are."""
+
+    def __init__(
+        self,
+        path: PathLike,
+        relations: Names,
+        entities: Sequence[str] | None,
+        format: str | None,
+        strict: bool,
+    ) -> None:
+        self.path, self.strict = path, strict
+        self.names = FileNames(relations, entities)
+        self.format = None if format is None else _format(format)
+        self.parse: Callable[[str], ParsedRule | None] | None = None
+        self.paths: list[tuple[int, ParsedRule, bool]] = []
+        self.constants = ConstantColumns(self.names)
+        self.refused: list[Refused] = []
+        self.semantics: Semantics | None = None
+        self.is_estimate = False
+
+    def add(self, number: int, line: str) -> None:
+        """Takes a line that is not empty."""
+        if line.startswith(_COMMENT):
+            self._note(number, line)
+            return
+        if self.parse is None:
+            self.format = self.format or FORMATS[_guess_format(line)]
+            self.parse = self.format.parser(self.names)
+        is_estimate, self.is_estimate = self.is_estimate, False
+        try:
+            rule = self.parse(line)
+            if rule is not None and rule.has_constants:
+                self.constants.add(rule)
+            elif rule is not None:
+                self.paths.append((number, rule, is_estimate))
+        except DataError as error:
+            self._refuse(number, error)
+
+    def rules(self) -> tuple[RuleSet, list[Refused]]:
+        """Returns all rules, and the lines that were skipped."""
+        if self.parse is None:
+            raise DataError("the file is empty, expected rules", self.path, 1)
+        semantics = self.semantics or AMIE
+        found = []
+        for number, rule, is_estimate in self.paths:
+            try:
+                found.append((_encode(rule, self.names, semantics), rule, is_estimate))
+            except DataError as error:
+                self._refuse(number, error)
+        rules = RuleSet.build(
+            self.names.relations.identifiers,
+            head=[head for (head, _, _), *_ in found],
+            steps=[steps for (_, steps, _), *_ in found],
+            parallel=[parallel for (_, _, parallel), *_ in found],
+            semantics=semantics,
+            estimated=[is_estimate for *_, is_estimate in found],
+            **{
+                name: [getattr(rule, name) for _, rule, _ in found] for name in MEASURES
+            },
+        )
+        refused = sorted(self.refused, key=lambda one: one.line)
+        return rules.with_constants(self.constants.rules()), refused
+
+    def _note(self, number: int, line: str) -> None:
+        """Takes a comment, some of which say something about rules."""
+        self.is_estimate = line == _ESTIMATED
+        if line == ENCODED_NAMES:
+            if self.parse is not None:
+                raise DataError("must stand before all rules", self.path, number)
+            self.names.is_encoded = True
+        if not line.startswith(_SEMANTICS):
+            return
+        try:
+            stated = Semantics.parse(line.removeprefix(_SEMANTICS))
+        except DataError as error:
+            raise DataError(str(error), self.path, number) from None
+        if self.semantics not in (None, stated):
+            raise DataError(
+                "the semantics differ from those stated above", self.path, number
+            )
+        self.semantics = stated
+
+    def _refuse(self, number: int, error: DataError) -> None:
+        if self.strict:
+            raise DataError(str(error), self.path, number) from None
+        self.refused.append(Refused(number, str(error)))
 
 
 def _lines(source: PathLike | Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -161,24 +235,6 @@ def _lines(source: PathLike | Sequence[str]) -> Iterator[tuple[int, str]]:
                 raise DataError("is not UTF-8 text", source, number) from None
 
 
-def _semantics(lines: list[tuple[int, str]], path: PathLike) -> Semantics:
-    """Returns the semantics that a comment states."""
-    found = None
-    for number, line in lines:
-        if not line.startswith(_SEMANTICS):
-            continue
-        try:
-            stated = Semantics.parse(line.removeprefix(_SEMANTICS))
-        except DataError as error:
-            raise DataError(str(error), path, number) from None
-        if found not in (None, stated):
-            raise DataError(
-                "the semantics differ from those stated above", path, number
-            )
-        found = stated
-    return found or AMIE
-
-
 def _guess_format(line: str) -> str:
     if line.startswith("Rule\t") or re.search(r"\s=>\s", line):
         return "amie"
@@ -186,12 +242,12 @@ def _guess_format(line: str) -> str:
 
 
 def _encode(
-    rule: ParsedRule, names: Names, semantics: Semantics
+    rule: ParsedRule, names: FileNames, semantics: Semantics
 ) -> tuple[int, list[int], bool]:
     """Turns atoms into a path from the head's first variable to its second."""
     relation, h, t = rule.head
-    head = names.resolve(relation)
-    body = [(names.resolve(name), x, y) for name, x, y in rule.body]
+    head = names.relation(relation)
+    body = [(names.relation(name), x, y) for name, x, y in rule.body]
     if h == t:
         raise DataError(f"the head {relation}({h}, {t}) has one variable, expected two")
     for name, x, y in rule.body:
@@ -220,131 +276,3 @@ def _encode(
     if codes == [2 * head]:
         raise DataError("the body is the head")
     return head, codes, False
-
-
-def _parse_amie(line: str) -> ParsedRule | None:
-    rule, *numbers = (field.strip() for field in line.split("\t"))
-    if rule == "Rule":
-        return None
-    body, arrow, head = rule.partition("=>")
-    words, ends = _amie_words(body), _amie_words(head)
-    if not arrow or len(words) % 3 or len(ends) != 3 or not words:
-        raise DataError(f"not a rule: {rule!r}, expected ?a  r1  ?b   => ?a  r  ?b")
-    triples = [words[i : i + 3] for i in range(0, len(words), 3)]
-    x, relation, y = ends
-    parsed = [(r, a, b) for a, r, b in triples]
-    _refuse_constants([*parsed, (relation, x, y)], r"\?\w+")
-    if len(numbers) < 6:
-        return ParsedRule(parsed, (relation, x, y))
-    coverage = _number(numbers[0])
-    support, body_size, pca = (_count(numbers[i]) for i in (3, 4, 5))
-    head_size = round(support / coverage) if coverage > 0 else -1  # may be NaN
-    return ParsedRule(parsed, (relation, x, y), support, head_size, body_size, pca)
-
-
-def _amie_words(text: str) -> list[str]:
-    """Splits at two or more spaces, as names may contain one."""
-    return [word for word in re.split(r"\s{2,}", text.strip()) if word]
-
-
-_ATOM = re.compile(r"(.+?)\(\s*([^(),]+?)\s*,\s*([^(),]+?)\s*\)(?:, *|$)")
-
-
-def _anyburl_atoms(text: str) -> list[Atom]:
-    """Returns the atoms of a text, or none if it contains anything else."""
-    found = list(_ATOM.finditer(text))
-    is_all = bool(found) and found[-1].end() == len(text)
-    return [(m[1], m[2], m[3]) for m in found] if is_all else []
-
-
-def _parse_anyburl(line: str) -> ParsedRule:
-    fields = line.split("\t")
-    head, arrow, body = fields[-1].partition("<=")
-    atoms_found, heads = _anyburl_atoms(body.strip()), _anyburl_atoms(head.strip())
-    if not arrow or len(heads) != 1 or not atoms_found:
-        raise DataError(
-            f"not a rule: {fields[-1]!r}, expected r(X,Y) <= a(X,A), b(A,Y)"
-        )
-    _refuse_constants([*heads, *atoms_found], "[A-Z]")
-    measures = {}
-    if len(fields) == 4:
-        predictions, correct = (_count(field) for field in fields[:2])
-        measures = {"body_size": predictions, "support": correct}
-    return ParsedRule(atoms_found, heads[0], **measures)
-
-
-def _parse_kale(line: str) -> ParsedRule:
-    body, head = parse_rule(line)
-    _refuse_constants([*body, head], "[a-z]")
-    return ParsedRule(body, head)
-
-
-def _refuse_constants(found: Iterable[Atom], variable: str) -> None:
-    for _, *terms in found:
-        for term in terms:
-            if not re.fullmatch(variable, term.strip()):
-                raise DataError(f"{term!r} is a constant, expected variables only")
-
-
-def _count(text: str) -> int:
-    number = _number(text)
-    if not math.isfinite(number):
-        raise DataError(f"{text!r} is not a count")
-    return int(number)
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise DataError(f"{text!r} is not a number") from None
-
-
-_PARSERS: dict[str, Callable[[str], ParsedRule | None]] = {
-    "amie": _parse_amie,
-    "anyburl": _parse_anyburl,
-    "kale": _parse_kale,
-}
-
-
-def _named_atoms(rules: RuleSet, i: int, variables: dict[str, str]) -> list[Atom]:
-    head = (int(rules.head[i]), "h", "t")
-    return [
-        (rules.relations[r], variables[x], variables[y])
-        for r, x, y in [*atoms(rules, i), head]
-    ]
-
-
-def _write_amie(rules: RuleSet, i: int) -> str:
-    *body, head = _named_atoms(rules, i, {"h": "?a", "t": "?b", "x": "?c", "y": "?d"})
-    text = "  ".join(f"{x}  {r}  {y}" for r, x, y in body)
-    relation, x, y = head
-    measures = (rules.head_coverage[i], rules.confidence[i], rules.pca_confidence[i])
-    numbers = [f"{value:.9f}".rstrip("0").rstrip(".") for value in measures]
-    sizes = (rules.support, rules.body_size, rules.pca_body_size)
-    numbers += [str(size[i]) for size in sizes]
-    return "\t".join([f"{text}   => {x}  {relation}  {y}", *numbers])
-
-
-def _write_anyburl(rules: RuleSet, i: int) -> str:
-    *body, head = _named_atoms(rules, i, {"h": "X", "t": "Y", "x": "A", "y": "B"})
-    text = [f"{r}({x},{y})" for r, x, y in [head, *body]]
-    confidence = f"{rules.confidence[i]:.9f}"
-    numbers = [str(rules.body_size[i]), str(rules.support[i]), confidence]
-    return "\t".join([*numbers, f"{text[0]} <= {', '.join(text[1:])}"])
-
-
-def _write_kale(rules: RuleSet, i: int) -> str:
-    names = {"h": "x", "x": "y", "y": "w", "t": "z" if rules.num_steps[i] > 1 else "y"}
-    if rules.parallel[i]:
-        names["t"] = "y"
-    *body, head = _named_atoms(rules, i, names)
-    text = [f"{r}({x},{y})" for r, x, y in [*body, head]]
-    return f"{'&&'.join(text[:-1])}==>{text[-1]}"
-
-
-_WRITERS: dict[str, Callable[[RuleSet, int], str]] = {
-    "amie": _write_amie,
-    "anyburl": _write_anyburl,
-    "kale": _write_kale,
-}

@@ -4,7 +4,7 @@ from typing import Any
 
 from torch_geometric.data import Data, HeteroData
 
-from kblrn_pyg.data import DataError, as_kb
+from kblrn_pyg.data import DataError, Vocabulary, as_kb
 from kblrn_pyg.rules.files import read_rules
 from kblrn_pyg.rules.mine import mine_rules
 from kblrn_pyg.rules.ruleset import RuleSet, relation_names
@@ -30,7 +30,11 @@ def find_rules(
     if settings.rules == "provided":
         return provided_rules(as_kb(data))
     if settings.rules is not None:
-        return read_rules(settings.rules, relation_names(as_kb(data)))[0]
+        names = Vocabulary.of(as_kb(data))
+        entities = names.entities.identifiers
+        return read_rules(
+            settings.rules, relation_names(as_kb(data)), entities=entities
+        )[0]
     chosen: dict[str, Any] = PAPER if settings.preset else {"confidences": confidences}
     chosen = chosen | {"min_head_coverage": settings.min_head_coverage}
     return mine_rules(data, **chosen, progress=progress)

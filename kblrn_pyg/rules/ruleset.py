@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence, Sized
 from dataclasses import asdict, dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,21 @@ from torch_geometric.data import HeteroData
 from kblrn_pyg.data import DataError, Names
 from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.data.store import load_tensors, save_tensors
+from kblrn_pyg.rules.columns import (
+    UNKNOWN,
+    Ids,
+    check_same_names,
+    places_in_groups,
+    ratio,
+)
+from kblrn_pyg.rules.constants import ConstantRuleSet
 from kblrn_pyg.rules.semantics import AMIE, Semantics
 
-Ids = NDArray[np.int64]
-
-UNKNOWN = -1
-
 MEASURES = ("support", "head_size", "body_size", "pca_body_size")
+
+# The formats of files: those without rules with constants are what they were.
+_VERSION = "2"
+_VERSION_WITH_CONSTANTS = "3"
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +56,8 @@ class RuleSet:
             :obj:`pca_body_size` are estimates.
         semantics (Semantics, optional): When the bodies hold.
             (default: that of AMIE)
+        constants (ConstantRuleSet, optional): Rules with constants over the same
+            relations. (default: :obj:`None`, not looked for)
     """
 
     relations: list[str]
@@ -60,6 +70,7 @@ class RuleSet:
     pca_body_size: Ids
     estimated: NDArray[np.bool_]
     semantics: Semantics = AMIE
+    constants: ConstantRuleSet | None = None
 
     @classmethod
     def build(
@@ -100,7 +111,9 @@ class RuleSet:
         unknown = sorted(set(measures) - set(MEASURES))
         if unknown:
             raise ValueError(f"'measures' must be among {MEASURES} (got {unknown})")
-        columns = {name: np.full(len(heads), UNKNOWN) for name in MEASURES}
+        columns: dict[str, Any] = {
+            name: np.full(len(heads), UNKNOWN) for name in MEASURES
+        }
         columns |= {name: np.array(list(c), np.int64) for name, c in measures.items()}
         given: dict[str, Sized] = {
             "steps": bodies,
@@ -142,6 +155,8 @@ class RuleSet:
             and (self.steps >> 1 == self.head[:, None]).any()
         ):
             raise ValueError("'steps' must not hold 'head' if 'head_in_body' is False")
+        if self.constants is not None:
+            self.check_relations(self.constants.relations, "rules with constants")
 
     def __len__(self) -> int:
         return len(self.head)
@@ -165,17 +180,17 @@ class RuleSet:
     @property
     def head_coverage(self) -> NDArray[np.float64]:
         """The fraction of the facts of the head for which the body holds."""
-        return _ratio(self.support, self.head_size)
+        return ratio(self.support, self.head_size)
 
     @property
     def confidence(self) -> NDArray[np.float64]:
         """The fraction of the body's pairs that are facts of the head."""
-        return _ratio(self.support, self.body_size)
+        return ratio(self.support, self.body_size)
 
     @property
     def pca_confidence(self) -> NDArray[np.float64]:
         """The same, of the pairs that the partial completeness assumption counts."""
-        return _ratio(self.support, self.pca_body_size)
+        return ratio(self.support, self.pca_body_size)
 
     @property
     def is_measured(self) -> bool:
@@ -187,7 +202,8 @@ class RuleSet:
         return slice(int(self.ptr[relation]), int(self.ptr[relation + 1]))
 
     def select(self, index: Any) -> "RuleSet":
-        r"""Returns some of the rules, grouped by relation.
+        r"""Returns some of the path rules, grouped by relation; rules with constants
+        stay.
 
         Args:
             index: A boolean mask, or positions in any order; within a
@@ -208,7 +224,8 @@ class RuleSet:
         r"""Returns the rules that reach all thresholds.
 
         Args:
-            min_head_coverage (float, optional): The least head coverage.
+            min_head_coverage (float, optional): The least head coverage, which rules
+                with constants do not have.
                 (default: :obj:`0.0`)
             min_support (int, optional): The least support.
                 (default: :obj:`0`)
@@ -235,11 +252,20 @@ class RuleSet:
             names = Names("relation", self.relations)
             keep &= np.isin(self.head, [names.find(one) for one in relations])
         rules = self.select(keep)
+        if self.constants is not None:
+            constants = self.constants.filter(
+                min_support,
+                min_confidence,
+                min_pca_confidence,
+                max_rules_per_relation,
+                relations,
+            )
+            rules = rules.with_constants(constants)
         if max_rules_per_relation is None:
             return rules
-        best = rules.sort("support")
-        rank = np.arange(len(best)) - best.ptr[best.head]
-        return best.select(rank < max_rules_per_relation)
+        order = rules._order("support")
+        place = places_in_groups(rules.head[order])
+        return rules.select(order[place < max_rules_per_relation])
 
     def sort(self, key: str) -> "RuleSet":
         r"""Sorts the rules within each relation, the largest first.
@@ -247,7 +273,8 @@ class RuleSet:
         Rules stay grouped by the relation that they predict, in the order of
         :obj:`relations`, so that the first rule is the best one of the first
         relation that has rules, and not the best of all. For an order over
-        all relations, sort a measure: :obj:`np.argsort(-rules.support)`.
+        all relations, sort a measure: :obj:`np.argsort(-rules.support)`. Rules with
+        constants are sorted, too, unless by head coverage, which they do not have.
 
         Args:
             key (str): A measure: :obj:`"support"`, :obj:`"head_coverage"`,
@@ -255,8 +282,10 @@ class RuleSet:
         """
         if key not in ("support", "head_coverage", "confidence", "pca_confidence"):
             raise ValueError(f"'key' must name a measure (got {key!r})")
-        values = np.nan_to_num(getattr(self, key).astype(float), nan=-1.0)
-        return self.select(np.lexsort((-values, self.head)))
+        rules = self.select(self._order(key))
+        if self.constants is None or key == "head_coverage":
+            return rules
+        return rules.with_constants(self.constants.sort(key))
 
     def merge(self, other: "RuleSet") -> "RuleSet":
         r"""Joins two rule sets; of a rule that is in both, the first stays.
@@ -271,7 +300,20 @@ class RuleSet:
             raise DataError(
                 f"rules that differ in {', '.join(differ)} cannot be merged"
             )
-        return join([self, other])._distinct()
+        given = [one for one in (self.constants, other.constants) if one is not None]
+        constants = reduce(ConstantRuleSet.merge, given) if given else None
+        return join([self, other])._distinct().with_constants(constants)
+
+    def with_constants(self, constants: ConstantRuleSet | None) -> "RuleSet":
+        r"""Returns the path rules together with rules with constants.
+
+        Args:
+            constants (ConstantRuleSet, optional): Rules over the same relations, or
+                none.
+        """
+        return (
+            self if constants is self.constants else replace(self, constants=constants)
+        )
 
     def check_relations(self, relations: Sequence[str], whose: str = "data") -> None:
         r"""Refuses relations other than those of the rules.
@@ -280,14 +322,7 @@ class RuleSet:
             relations (sequence): The names of all relations.
             whose (str, optional): What has them. (default: :obj:`"data"`)
         """
-        if self.relations == list(relations):
-            return
-        ours = _listed(set(self.relations) - set(relations))
-        theirs = _listed(set(relations) - set(self.relations))
-        raise DataError(
-            f"the rules are over other relations than the {whose}, or in another "
-            f"order (only the rules have {ours}, only the {whose} {theirs})"
-        )
+        check_same_names("relations", self.relations, relations, whose)
 
     def bodies(self) -> list[tuple[bool, tuple[int, ...]]]:
         """Returns each body as whether it is parallel, and its codes."""
@@ -300,7 +335,10 @@ class RuleSet:
         """Returns tensors and plain values that a HeteroData can hold."""
         columns = {name: torch.from_numpy(getattr(self, name)) for name in _COLUMNS}
         semantics = asdict(self.semantics)
-        return {"relations": list(self.relations), "semantics": semantics, **columns}
+        content = {"relations": list(self.relations), "semantics": semantics, **columns}
+        if self.constants is not None:
+            content["constants"] = self.constants.to_dict()
+        return content
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "RuleSet":
@@ -309,8 +347,16 @@ class RuleSet:
         none = torch.zeros(len(content["head"]), dtype=torch.bool)
         content = {"estimated": none, **content}
         columns = {name: content[name].numpy() for name in _COLUMNS}
-        semantics = Semantics(**content["semantics"])
-        return cls(content["relations"], **columns, semantics=semantics)
+        _check_columns(columns)
+        constants = content.get("constants")
+        return cls(
+            content["relations"],
+            **columns,
+            semantics=Semantics(**content["semantics"]),
+            constants=None
+            if constants is None
+            else ConstantRuleSet.from_dict(constants),
+        )
 
     @classmethod
     def of_data(cls, data: HeteroData) -> "RuleSet":
@@ -329,7 +375,8 @@ class RuleSet:
         Args:
             path (str): The file.
         """
-        save_tensors(self.to_dict(), path, "rules")
+        version = _VERSION if self.constants is None else _VERSION_WITH_CONSTANTS
+        save_tensors(self.to_dict(), path, "rules", version)
 
     @classmethod
     def load(cls, path: PathLike) -> "RuleSet":
@@ -338,17 +385,47 @@ class RuleSet:
         Args:
             path (str): The file.
         """
-        return cls.from_dict(load_tensors(path, "rules"))
+        content = load_tensors(path, "rules")
+        try:
+            return cls.from_dict(content)
+        except KeyError as error:
+            raise DataError(f"lacks the column {error}", path) from None
+        except (ValueError, TypeError, AttributeError) as error:
+            raise DataError(f"holds no rules: {error}", path) from None
 
     def __str__(self) -> str:
         from kblrn_pyg.rules.text import rule_text
 
-        return "\n".join(rule_text(self, i) for i in range(len(self)))
+        lines = [rule_text(self, i) for i in range(len(self))]
+        lines += [str(self.constants)] if self.constants else []
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
+        sizes = f"{len(self)}, relations={len(self.relations)}"
+        if self.constants is not None:
+            sizes += f", constants={len(self.constants)}"
+        return f"{self.__class__.__name__}({sizes})"
+
+    def __eq__(self, other: object) -> bool:
+        """Tells whether all names and columns are the same, in the same order."""
+        if not isinstance(other, RuleSet):
+            return NotImplemented
         return (
-            f"{self.__class__.__name__}({len(self)}, relations={len(self.relations)})"
+            self.relations == other.relations
+            and self.semantics == other.semantics
+            and all(
+                np.array_equal(getattr(self, name), getattr(other, name))
+                for name in _COLUMNS
+            )
+            and self.constants == other.constants
         )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _order(self, key: str) -> Ids:
+        """Returns the order within each relation, the largest first."""
+        values = np.nan_to_num(getattr(self, key).astype(float), nan=-1.0)
+        return np.lexsort((-values, self.head))
 
     def _ordered(self) -> "RuleSet":
         if (np.diff(self.head) >= 0).all():
@@ -366,7 +443,7 @@ class RuleSet:
 _COLUMNS = [
     field.name
     for field in fields(RuleSet)
-    if field.name not in ("relations", "semantics")
+    if field.name not in ("relations", "semantics", "constants")
 ]
 
 
@@ -392,10 +469,18 @@ def relation_names(data: HeteroData) -> list[str]:
     return [relation for _, relation, _ in data.edge_types]
 
 
-def _listed(names: set[str], limit: int = 5) -> str:
-    """Returns at most a few names."""
-    listed = [repr(name) for name in sorted(names)[:limit]]
-    return ", ".join([*listed, "..."] if len(names) > limit else listed) or "none"
+def _check_columns(columns: dict[str, Any]) -> None:
+    """Refuses what no file of rules can hold."""
+    head, steps = columns["head"], columns["steps"]
+    for name, column in columns.items():
+        if len(column) != len(head) or column.ndim != 1 + (name == "steps"):
+            raise DataError(
+                f"'{name}' must have {len(head)} entries (got {list(column.shape)})"
+            )
+    if (np.diff(head) < 0).any():
+        raise DataError("'head' must be ordered")
+    if steps.size and steps.min() < UNKNOWN:
+        raise DataError("'steps' must be codes or -1")
 
 
 def _check_body(relation: int, body: list[int], is_parallel: bool) -> None:
@@ -405,8 +490,3 @@ def _check_body(relation: int, body: list[int], is_parallel: bool) -> None:
         raise ValueError(f"a parallel body must have two different steps (got {body})")
     if 2 * relation in body and (is_parallel or len(body) == 1):
         raise ValueError(f"a body must not contain its own head (got {body})")
-
-
-def _ratio(part: Ids, whole: Ids) -> NDArray[np.float64]:
-    known = (part >= 0) & (whole > 0)
-    return np.where(known, part / np.where(known, whole, 1), np.nan)

@@ -14,6 +14,10 @@ PAPER = {
 
 # Bodies with more pairs are not counted but estimated.
 MAX_BODY_PAIRS = 10_000_000
+# More rules with constants do not fit into the memory of most machines.
+MAX_CONSTANT_RULES = 100_000_000
+# An entity with more features would have too many pairs of them.
+MAX_DEGREE = 10_000
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,39 @@ class MineSettings:
             raise ValueError(
                 f"'max_body_pairs' must be at least 0 (got {self.max_body_pairs})"
             )
+
+
+@dataclass(frozen=True)
+class ConstantSettings:
+    """The settings of :meth:`mine_constants`."""
+
+    min_support: int = setting(2, "the least number of entities that a rule covers")
+    min_confidence: float = setting(
+        0.0, "the least fraction of a body's entities for which a rule is true"
+    )
+    min_pca_confidence: float = setting(
+        0.0, "the same, of the entities that have any such fact"
+    )
+    max_rules_per_relation: int | None = setting(
+        None, "keep at most this many, those with the largest support", none="all"
+    )
+    max_rules: int = setting(
+        MAX_CONSTANT_RULES, "raise the least support until there are no more rules"
+    )
+    max_degree: int = setting(
+        MAX_DEGREE, "entities with more facts are no examples of rules"
+    )
+
+    def __post_init__(self) -> None:
+        check_fractions(
+            min_confidence=self.min_confidence,
+            min_pca_confidence=self.min_pca_confidence,
+        )
+        for name in ("min_support", "max_rules", "max_degree"):
+            if getattr(self, name) < 1:
+                raise ValueError(
+                    f"'{name}' must be at least 1 (got {getattr(self, name)})"
+                )
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,10 @@
 """Rules in words."""
 
+from collections.abc import Callable
+
 import numpy as np
 
+from kblrn_pyg.rules.constants import ConstantRuleSet
 from kblrn_pyg.rules.ruleset import RuleSet
 
 _MIDDLES = "xyzuvw"
@@ -75,3 +78,53 @@ def rule_text(rules: RuleSet, i: int) -> str:
             measures.append(f"{name}{value:.2f}")
     text = f"{rules.relations[rules.head[i]]}(h, t) ⇐ {body_text(rules, i)}"
     return f"{text}   {', '.join(measures)}" if measures else text
+
+
+def constant_rule_text(rules: ConstantRuleSet, i: int) -> str:
+    r"""Returns a rule with constants in words, with its known measures.
+
+    Args:
+        rules (ConstantRuleSet): The rules.
+        i (int): The position of the rule.
+
+    Example:
+        >>> rules = ConstantRuleSet.build(
+        ...     ["likes"], ["Jam", "Tea"], ([0], [0]), ([0], [1]), support=[9]
+        ... )
+        >>> constant_rule_text(rules, 0)
+        'likes(x, Jam) ⇐ likes(x, Tea)   support 9'
+    """
+    measures = []
+    if rules.support[i] >= 0:
+        measures.append(f"support {rules.support[i]:,}")
+    for name, size in (
+        ("confidence", rules.body_size[i]),
+        ("PCA confidence", rules.pca_body_size[i]),
+    ):
+        if rules.support[i] >= 0 and size > 0:
+            measures.append(f"{name} {rules.support[i] / size:.2f}")
+    head, body = constant_atoms(rules, i, rules.entities.__getitem__)
+    text = f"{head} ⇐ {body}".rstrip()
+    return f"{text}   {', '.join(measures)}" if measures else text
+
+
+def constant_atoms(
+    rules: ConstantRuleSet, i: int, name_of: Callable[[int], str]
+) -> tuple[str, str]:
+    r"""Returns the head and the body of a rule with constants in words.
+
+    Args:
+        rules (ConstantRuleSet): The rules.
+        i (int): The position of the rule.
+        name_of (callable): Returns what an entity is called.
+    """
+
+    def atom(code: int, entity: int) -> str:
+        if code < 0:
+            return ""
+        other = "·" if entity < 0 else name_of(entity)
+        ends = f"{other}, x" if code & 1 else f"x, {other}"
+        return f"{rules.relations[code >> 1]}({ends})"
+
+    head = atom(int(rules.head_code[i]), int(rules.head_entity[i]))
+    return head, atom(int(rules.body_code[i]), int(rules.body_entity[i]))

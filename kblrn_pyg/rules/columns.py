@@ -1,0 +1,54 @@
+"""What columns of path rules and of rules with constants have in common."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kblrn_pyg.data import DataError
+
+Ids = NDArray[np.int64]
+
+UNKNOWN = -1
+
+_MAX_LISTED = 5
+
+
+def ratio(part: NDArray[np.integer], whole: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Returns quotients, NaN where one of the numbers is unknown."""
+    known = (part >= 0) & (whole > 0)
+    return np.where(known, part / np.where(known, whole, 1), np.nan)
+
+
+def places_in_groups(group: NDArray[np.integer]) -> Ids:
+    """Returns the position of each row among those of its group, which is sorted."""
+    is_first = np.append(True, group[1:] != group[:-1])[: len(group)]
+    begin = np.flatnonzero(is_first)
+    return np.arange(len(group)) - np.repeat(begin, np.diff(begin, append=len(group)))
+
+
+def check_same_names(
+    kind: str, ours: Sequence[str], theirs: Sequence[str], whose: str = "data"
+) -> None:
+    r"""Refuses names other than those of the rules.
+
+    Args:
+        kind (str): What has names, in the plural: :obj:`"relations"`.
+        ours (sequence): The names of the rules.
+        theirs (sequence): The names of others.
+        whose (str, optional): What has these. (default: :obj:`"data"`)
+    """
+    if ours is theirs or list(ours) == list(theirs):
+        return
+    only_ours = _listed(set(ours) - set(theirs))
+    only_theirs = _listed(set(theirs) - set(ours))
+    raise DataError(
+        f"the rules are over other {kind} than the {whose}, or in another order "
+        f"(only the rules have {only_ours}, only the {whose} {only_theirs})"
+    )
+
+
+def _listed(names: set[str]) -> str:
+    """Returns at most a few names."""
+    listed = [repr(name) for name in sorted(names)[:_MAX_LISTED]]
+    return ", ".join([*listed, "..."] if len(names) > _MAX_LISTED else listed) or "none"

@@ -1,0 +1,220 @@
+"""Counting rules with constants: all of them, or those that are given."""
+
+import logging
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kblrn_pyg.kernels.constant_rules import (
+    Features,
+    count_holders,
+    count_rules,
+    find_features,
+    mine_features,
+    stable_order,
+)
+from kblrn_pyg.kernels.threads import default_threads, run_all
+from kblrn_pyg.progress import ProgressBar
+from kblrn_pyg.rules.columns import Ids
+from kblrn_pyg.rules.constant_columns import NO_BODY
+from kblrn_pyg.rules.constants import ConstantRuleSet
+
+logger = logging.getLogger(__name__)
+
+# Each thread is given features many times, so that all end together.
+_PARTS_A_THREAD = 32
+
+
+class Thresholds(NamedTuple):
+    r"""What a rule must reach.
+
+    Args:
+        support (int): The least support.
+        confidence (float, optional): The least standard confidence.
+            (default: :obj:`0.0`)
+        pca_confidence (float, optional): The least PCA confidence.
+            (default: :obj:`0.0`)
+    """
+
+    support: int
+    confidence: float = 0.0
+    pca_confidence: float = 0.0
+
+    def keep(self, support: Ids, body: Ids, pca_body: Ids) -> np.ndarray:
+        """Tells which rules reach them; bodies are not empty."""
+        return (
+            (support >= self.support)
+            & (support / body >= self.confidence)
+            & (support / pca_body >= self.pca_confidence)
+        )
+
+
+class CountedRules(NamedTuple):
+    r"""Rules by the features that are their bodies.
+
+    Args:
+        number (numpy.ndarray): The number of rules of each feature.
+        target (numpy.ndarray): The feature that each rule predicts.
+        support (numpy.ndarray): The entities that have both.
+        pca_body (numpy.ndarray): The entities that have the feature, and that of
+            the target with any entity.
+    """
+
+    number: Ids
+    target: np.ndarray
+    support: np.ndarray
+    pca_body: np.ndarray
+
+
+def examples(features: Features, max_degree: int) -> np.ndarray:
+    """Tells which entities are examples of rules, and says how many are none."""
+    counted = np.diff(features.ptr) <= max_degree
+    if not counted.all():
+        logger.info(
+            "%s entities with more than %s features are no examples of rules",
+            f"{np.count_nonzero(~counted):,}",
+            f"{max_degree:,}",
+        )
+    return counted
+
+
+def say_too_many(max_rules: int, least: int) -> None:
+    """Says that the least support is raised."""
+    logger.info(
+        "more than %s rules with constants have a support of %s: only those of more "
+        "are kept",
+        f"{max_rules:,}",
+        least,
+    )
+
+
+def count_all(
+    features: Features,
+    counted: np.ndarray,
+    rows: Ids,
+    thresholds: Thresholds,
+    max_rules: int,
+    progress: bool = True,
+) -> CountedRules | None:
+    r"""Finds all rules that reach thresholds, or nothing if there are too many.
+
+    Args:
+        features (Features): The features of entities.
+        counted (numpy.ndarray): Whether each entity is an example of rules.
+        rows (numpy.ndarray): The features that are bodies.
+        thresholds (Thresholds): What rules must reach.
+        max_rules (int): The largest number of rules.
+        progress (bool, optional): Whether to show a progress bar if it takes some
+            time. (default: :obj:`True`)
+    """
+    parts = _parts(features, counted, rows)
+    is_simple = not thresholds.confidence and not thresholds.pca_confidence
+    size = None if is_simple else count_holders(features, counted)
+
+    def mine(part: slice, count: np.ndarray) -> CountedRules:
+        given = features, rows[part], counted, thresholds.support, count
+        found = CountedRules(*mine_features(*given))
+        if size is None:
+            return found
+        row = np.repeat(np.arange(part.stop - part.start), found.number)
+        body = size[rows[part]][row]
+        keep = thresholds.keep(found.support, body, found.pca_body)
+        number = np.bincount(row[keep], minlength=len(found.number))
+        return CountedRules(number, *(column[keep] for column in found[1:]))
+
+    found, total = {}, 0
+    for i, rules in _run(mine, parts, features, progress):
+        found[i], total = rules, total + len(rules.target)
+        if total > max_rules:
+            return None
+    empty = CountedRules(np.empty(0, np.int64), *(np.empty(0, np.int32),) * 3)
+    several = zip(*[empty, *(found[i] for i in range(len(parts)))])
+    return CountedRules(*map(np.concatenate, several))
+
+
+def count_given(
+    features: Features, counted: np.ndarray, rules: ConstantRuleSet, least: int
+) -> tuple[Ids, np.ndarray, np.ndarray, np.ndarray]:
+    r"""Counts given rules anew, and says how many are left out.
+
+    Args:
+        features (Features): The features of entities.
+        counted (numpy.ndarray): Whether each entity is an example of rules.
+        rules (ConstantRuleSet): The rules; those without a body are no pairs of
+            features, and are left out.
+        least (int): The least support.
+
+    Returns:
+        Where the rules of each feature begin, their targets in order, supports and
+        PCA bodies.
+    """
+    has_body = rules.body_code != NO_BODY
+    body = rules.body_code[has_body], rules.body_entity[has_body]
+    head = rules.head_code[has_body], rules.head_entity[has_body]
+    source, target = (find_features(features, *side) for side in (body, head))
+    exists = (source >= 0) & (target >= 0)
+    source, target = source[exists], target[exists]
+    order = stable_order(target, len(features.code))
+    order = order[stable_order(source[order], len(features.code))]
+    source, target = source[order], target[order].astype(np.int32)
+    rows, first = np.unique(source, return_index=True)
+    ptr = np.append(first, len(source))
+
+    def count(part: slice, scratch: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        begin, end = ptr[part.start], ptr[part.stop]
+        own = rows[part], ptr[part.start : part.stop + 1] - begin, target[begin:end]
+        return count_rules(features, own, counted, scratch)
+
+    support, pca_body = np.empty((2, len(source)), np.int32)
+    parts = _parts(features, counted, rows)
+    for i, found in _run(count, parts, features):
+        place = slice(ptr[parts[i].start], ptr[parts[i].stop])
+        support[place], pca_body[place] = found
+    keep = support >= least
+    num_left_out = int(has_body.sum()) - int(keep.sum())
+    if num_left_out:
+        logger.info(
+            "%s of %s given rules with constants have a support below %s here and are "
+            "left out",
+            f"{num_left_out:,}",
+            f"{int(has_body.sum()):,}",
+            least,
+        )
+    number = np.bincount(source[keep], minlength=len(features.code))
+    ptr = np.append(0, np.cumsum(number))
+    return ptr, target[keep], support[keep], pca_body[keep]
+
+
+def _parts(features: Features, counted: np.ndarray, rows: Ids) -> list[slice]:
+    """Cuts features into parts of about the same work."""
+    degree = np.where(counted, np.diff(features.ptr), 0)
+    work = np.add.reduceat(np.append(degree[features.holder], 0), features.holder_ptr)
+    work = np.where(np.diff(features.holder_ptr) > 0, work[:-1], 0)
+    done = np.append(0, np.cumsum(work[rows]))
+    bounds = np.linspace(0, done[-1], _PARTS_A_THREAD * default_threads() + 1)
+    bounds = np.unique(np.append(np.searchsorted(done, bounds), [0, len(rows)]))
+    return [slice(a, b) for a, b in zip(bounds[:-1].tolist(), bounds[1:].tolist())]
+
+
+def _run(
+    function: Any, parts: list[slice], features: Features, progress: bool = True
+) -> Iterator[tuple[int, Any]]:
+    """Calls a function for parts of features, by threads, in any order."""
+
+    def work(i: int, count: np.ndarray) -> tuple[int, Any]:
+        return i, function(parts[i], count)
+
+    new_count = partial(np.zeros, len(features.code), np.int32)
+    return iter(
+        ProgressBar(
+            run_all(work, range(len(parts)), new_count),
+            total=len(parts),
+            desc="counting",
+            unit="part",
+            delay=3,
+            leave=False,
+            disable=None if progress else True,
+        )
+    )

@@ -1,0 +1,153 @@
+"""Finding the rules with constants of a knowledge base."""
+
+from typing import Any
+
+import numpy as np
+from torch_geometric.data import Data, HeteroData
+
+from kblrn_pyg.data import Vocabulary, as_kb, flat_triples
+from kblrn_pyg.kernels.adjacency import build_adjacency
+from kblrn_pyg.kernels.constant_rules import (
+    Features,
+    count_holders,
+    features_of,
+    stable_order,
+)
+from kblrn_pyg.rules.columns import Ids
+from kblrn_pyg.rules.constant_columns import ANY, NO_BODY
+from kblrn_pyg.rules.constant_counts import (
+    CountedRules,
+    Thresholds,
+    count_all,
+    examples,
+    say_too_many,
+)
+from kblrn_pyg.rules.constants import ConstantRuleSet
+from kblrn_pyg.rules.settings import MAX_CONSTANT_RULES, MAX_DEGREE, ConstantSettings
+
+
+def mine_constants(
+    data: HeteroData | Data,
+    min_support: int = 2,
+    min_confidence: float = 0.0,
+    min_pca_confidence: float = 0.0,
+    max_rules_per_relation: int | None = None,
+    max_rules: int = MAX_CONSTANT_RULES,
+    max_degree: int = MAX_DEGREE,
+    progress: bool = False,
+) -> ConstantRuleSet:
+    r"""Mines the rules with constants of a knowledge base from its known triples.
+
+    All rules :math:`r(x, c) \Leftarrow a(x, d)`, :math:`r(x, c) \Leftarrow a(x,
+    \cdot)` and :math:`r(x, c) \Leftarrow` are counted exactly, with :math:`x` on
+    either side of either relation:
+
+    * *support*: the entities :math:`x` for which body and head hold;
+    * *standard confidence*: support divided by the entities for which the body holds;
+    * *PCA confidence*: the same, but only entities count with any :math:`r(x, \cdot)`.
+
+    :math:`r(x, c)` and :math:`r(x, \cdot)` are no bodies of :math:`r(x, c)`.
+
+    Args:
+        data (HeteroData or Data): The knowledge base, or what :meth:`as_kb`
+            makes one of.
+        min_support (int, optional): The least support. (default: :obj:`2`)
+        min_confidence (float, optional): The least standard confidence.
+            (default: :obj:`0.0`)
+        min_pca_confidence (float, optional): The least PCA confidence.
+            (default: :obj:`0.0`)
+        max_rules_per_relation (int, optional): The largest number of rules of
+            each relation; those with the largest support are kept.
+            (default: :obj:`None`, all)
+        max_rules (int, optional): The largest number of rules that reach the
+            thresholds; the least support is raised until there are no more, which is
+            logged. (default: :obj:`100_000_000`)
+        max_degree (int, optional): Entities with more features than this are no
+            examples of rules, which is logged: the pairs of their features are too
+            many. (default: :obj:`10_000`)
+        progress (bool, optional): Whether to show a progress bar.
+            (default: :obj:`False`)
+    """
+    ConstantSettings(  # which refuses wrong ones
+        min_support,
+        min_confidence,
+        min_pca_confidence,
+        max_rules_per_relation,
+        max_rules,
+        max_degree,
+    )
+    data = as_kb(data)
+    names = Vocabulary.of(data)
+    head, rel, tail = (index.numpy() for index in flat_triples(data))
+    sizes = data["entity"].num_nodes, len(names.relations)
+    features = features_of(build_adjacency(head, rel, tail, *sizes))
+    counted = examples(features, max_degree)
+    thresholds = Thresholds(min_support, min_confidence, min_pca_confidence)
+    while (found := _mine(features, counted, thresholds, max_rules, progress)) is None:
+        say_too_many(max_rules, thresholds.support)
+        thresholds = thresholds._replace(support=thresholds.support + 1)
+    entities = list(names.entities.identifiers)
+    rules = ConstantRuleSet(list(names.relations.identifiers), entities, **found)
+    return rules.filter(max_rules_per_relation=max_rules_per_relation)
+
+
+def _mine(
+    features: Features,
+    counted: np.ndarray,
+    thresholds: Thresholds,
+    max_rules: int,
+    progress: bool,
+) -> dict[str, Any] | None:
+    """Returns all rules, ordered by their columns, or nothing if there are too many."""
+    size = count_holders(features, counted)
+    rank = _rank(features)
+    by_rank = np.empty_like(rank)
+    by_rank[rank] = np.arange(len(rank))
+    usual = _usual(features, size, int(counted.sum()), thresholds)
+    # Bodies in order: then rules only remain to be ordered by their heads.
+    rows = by_rank[size[by_rank] >= thresholds.support]
+    given = features, counted, rows, thresholds, max_rules - len(usual.target), progress
+    found = count_all(*given)
+    if found is None:
+        return None
+    target, support, pca_body = map(np.concatenate, zip(usual[1:], found[1:]))
+    # The empty body comes behind all features here, and before them in the order.
+    empty = np.full(len(usual.target), len(size), np.int32)
+    source = np.append(empty, np.repeat(rows.astype(np.int32), found.number))
+    del found
+    order = stable_order(rank[target], len(rank))
+    source, target = source[order], target[order]
+    code = np.append(features.code, NO_BODY).astype(np.int32)
+    entity = np.append(features.entity, ANY).astype(np.int32)
+    size = np.append(size, np.int32(counted.sum()))
+    return {
+        "head_code": code[target],
+        "head_entity": entity[target],
+        "body_code": code[source],
+        "body_entity": entity[source],
+        "support": support[order],
+        "body_size": size[source],
+        "pca_body_size": pca_body[order],
+    }
+
+
+def _usual(
+    features: Features, size: np.ndarray, num_counted: int, thresholds: Thresholds
+) -> CountedRules:
+    """Returns the rules without a body."""
+    num_groups = features.code_ptr[-1]
+    target = np.flatnonzero(size[:num_groups] >= max(thresholds.support, 1))
+    support, pca_body = size[target], size[num_groups + features.code[target]]
+    keep = thresholds.keep(support, np.full(len(target), num_counted), pca_body)
+    columns = (column[keep].astype(np.int32) for column in (target, support, pca_body))
+    return CountedRules(np.array([keep.sum()]), *columns)
+
+
+def _rank(features: Features) -> Ids:
+    """Returns the place of each feature in the order of codes and entities."""
+    num_groups, size = int(features.code_ptr[-1]), np.diff(features.code_ptr)
+    codes = np.arange(len(size))
+    # Features are grouped by the codes of the steps back; 'any' comes first.
+    begin = np.append(0, np.cumsum(size[codes ^ 1] + 1))[:-1]
+    within = np.arange(num_groups) - np.repeat(features.code_ptr[:-1], size)
+    return np.append(begin[features.code[:num_groups]] + 1 + within, begin)

@@ -1,0 +1,373 @@
+"""Rules with constants as columns, grouped by the relation that they predict."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from kblrn_pyg.data import DataError, Names
+from kblrn_pyg.data.rows import PathLike
+from kblrn_pyg.rules.columns import (
+    UNKNOWN,
+    Ids,
+    check_same_names,
+    places_in_groups,
+    ratio,
+)
+from kblrn_pyg.rules.constant_columns import (
+    COLUMNS,
+    HEAD_AND_BODY,
+    MEASURES,
+    Column,
+    as_column,
+    check_columns,
+    check_ranges,
+    column_of_tensor,
+    is_ascending,
+    order_of,
+)
+
+if TYPE_CHECKING:
+    from kblrn_pyg.rules.ruleset import RuleSet
+
+_KEYS = ("support", "confidence", "pca_confidence")
+# More rules than this are not printed by accident.
+_MAX_PRINTED = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class ConstantRuleSet:
+    r"""Rules :math:`r(x, c) \Leftarrow a(x, d)` about one variable :math:`x`.
+
+    Both sides are a step from :math:`x` to an entity. A step is a code
+    :math:`2 a + d`, as in :class:`RuleSet`: :math:`a(x, d)` for :math:`d = 0`,
+    :math:`a(d, x)` for :math:`d = 1`. The body may lead to any entity,
+    :math:`a(x, \cdot)`, and there may be none, which says how usual the head is.
+    Rules are ordered by the relation that they predict.
+
+    Args:
+        relations (list): The names of all relations.
+        entities (list): The identifiers of all entities.
+        head_code (numpy.ndarray): The code of the step that each rule predicts.
+            This and all further columns are of type :obj:`int32`.
+        head_entity (numpy.ndarray): The entity that it leads to.
+        body_code (numpy.ndarray): The code of the body, -1 for no body.
+        body_entity (numpy.ndarray): The entity that it leads to, -1 for any.
+        support (numpy.ndarray): The entities :math:`x` for which body and head
+            hold; -1 where unknown, as in all that follow.
+        body_size (numpy.ndarray): Those for which the body holds.
+        pca_body_size (numpy.ndarray): Those of them that the partial completeness
+            assumption counts: the predicted step leads from them to any entity.
+    """
+
+    relations: list[str]
+    entities: list[str]
+    head_code: Column
+    head_entity: Column
+    body_code: Column
+    body_entity: Column
+    support: Column
+    body_size: Column
+    pca_body_size: Column
+
+    @classmethod
+    def build(
+        cls,
+        relations: Sequence[str],
+        entities: Sequence[str],
+        head: tuple[ArrayLike, ArrayLike],
+        body: tuple[ArrayLike, ArrayLike],
+        **measures: ArrayLike,
+    ) -> "ConstantRuleSet":
+        r"""Builds a rule set from rules in any order; of repeated ones, the first
+        counts. Rules come in the order of their columns.
+
+        Args:
+            relations (sequence): The names of all relations.
+            entities (sequence): The identifiers of all entities.
+            head (tuple): The codes and the entities of heads.
+            body (tuple): The codes and the entities of bodies.
+            **measures (optional): The columns :obj:`support`, :obj:`body_size` and
+                :obj:`pca_body_size`.
+
+        Example:
+            >>> rules = ConstantRuleSet.build(
+            ...     ["likes"], ["Ada", "Tea"], head=([0], [1]), body=([1], [0])
+            ... )
+            >>> print(rules)
+            likes(x, Tea) ⇐ likes(Ada, x)
+        """
+        unknown = sorted(set(measures) - set(MEASURES))
+        if unknown:
+            raise ValueError(f"'measures' must be among {MEASURES} (got {unknown})")
+        given = dict(zip(HEAD_AND_BODY, (*head, *body)))
+        columns = {name: as_column(name, values) for name, values in given.items()}
+        size = len(columns["head_code"])
+        for name in MEASURES:
+            values = measures.get(name, np.full(size, UNKNOWN))
+            columns[name] = as_column(name, values)
+        check_ranges(columns, 2 * len(relations), len(entities))
+        order = order_of([columns[name] for name in HEAD_AND_BODY])
+        columns = {name: column[order] for name, column in columns.items()}
+        rules = cls(_as_list(relations), _as_list(entities), **columns)
+        repeated = rules._is_repeated()
+        return rules.select(~repeated) if repeated.any() else rules
+
+    def __post_init__(self) -> None:
+        columns = {name: getattr(self, name) for name in COLUMNS}
+        check_columns(columns, 2 * len(self.relations), len(self.entities))
+
+    def __len__(self) -> int:
+        return len(self.head_code)
+
+    @property
+    def relation(self) -> Column:
+        """The relation that each rule predicts."""
+        return self.head_code >> 1
+
+    @cached_property
+    def ptr(self) -> Ids:
+        """Where the rules of each relation begin."""
+        return np.searchsorted(self.relation, np.arange(len(self.relations) + 1))
+
+    @property
+    def confidence(self) -> NDArray[np.float64]:
+        """The fraction of the entities with the body for which the head holds."""
+        return ratio(self.support, self.body_size)
+
+    @property
+    def pca_confidence(self) -> NDArray[np.float64]:
+        """The same, of those that the partial completeness assumption counts."""
+        return ratio(self.support, self.pca_body_size)
+
+    def shrunk_confidence(self, shrinkage: float = 5.0) -> NDArray[np.float64]:
+        r"""Returns PCA confidences that are less for rules with few examples.
+
+        Args:
+            shrinkage (float, optional): What is added to the size of a body.
+                (default: :obj:`5.0`)
+        """
+        known = (self.support >= 0) & (self.pca_body_size > 0)
+        whole = np.where(known, self.pca_body_size + shrinkage, np.nan)
+        return self.support / whole
+
+    def of(self, relation: int) -> slice:
+        """Returns the positions of the rules of a relation."""
+        return slice(int(self.ptr[relation]), int(self.ptr[relation + 1]))
+
+    def select(self, index: Any) -> "ConstantRuleSet":
+        r"""Returns some of the rules, grouped by relation.
+
+        Args:
+            index: A boolean mask, or positions in any order; within a
+                relation, their order is kept.
+        """
+        index = np.asarray(index)
+        index = np.flatnonzero(index) if index.dtype == bool else index.astype(np.int64)
+        relation = self.relation[index]
+        if (np.diff(relation) < 0).any():
+            index = index[np.argsort(relation, kind="stable")]
+        return replace(self, **{name: getattr(self, name)[index] for name in COLUMNS})
+
+    def filter(
+        self,
+        min_support: int = 0,
+        min_confidence: float = 0.0,
+        min_pca_confidence: float = 0.0,
+        max_rules_per_relation: int | None = None,
+        relations: Iterable[int | str] | None = None,
+    ) -> "ConstantRuleSet":
+        r"""Returns the rules that reach all thresholds; see :meth:`RuleSet.filter`.
+
+        Args:
+            min_support (int, optional): The least support.
+                (default: :obj:`0`)
+            min_confidence (float, optional): The least standard confidence.
+                (default: :obj:`0.0`)
+            min_pca_confidence (float, optional): The least PCA confidence.
+                (default: :obj:`0.0`)
+            max_rules_per_relation (int, optional): The largest number of rules
+                of each relation; those with the largest support are kept.
+                (default: :obj:`None`, all)
+            relations (iterable, optional): The relations whose rules are kept,
+                by name or by id. (default: :obj:`None`, all)
+        """
+        keep = np.ones(len(self), bool)
+        if min_support > 0:
+            keep &= self.support >= min_support
+        if min_confidence > 0:
+            keep &= self.confidence >= min_confidence  # false where unknown
+        if min_pca_confidence > 0:
+            keep &= self.pca_confidence >= min_pca_confidence
+        if relations is not None:
+            names = Names("relation", self.relations)
+            wanted = np.zeros(len(self.relations), bool)
+            wanted[[names.find(one) for one in relations]] = True
+            keep &= wanted[self.relation]
+        rules = self if keep.all() else self.select(keep)
+        if max_rules_per_relation is None:
+            return rules
+        best = rules.sort("support")
+        place = places_in_groups(best.relation)
+        return best.select(place < max_rules_per_relation)
+
+    def sort(self, key: str, shrinkage: float = 0.0) -> "ConstantRuleSet":
+        r"""Sorts the rules within each relation, the largest first.
+
+        Args:
+            key (str): A measure: :obj:`"support"`, :obj:`"confidence"` or
+                :obj:`"pca_confidence"`.
+            shrinkage (float, optional): What is added to bodies if the PCA
+                confidence is compared; see :meth:`shrunk_confidence`.
+                (default: :obj:`0.0`)
+        """
+        if key not in _KEYS:
+            raise ValueError(f"'key' must be one of {_KEYS} (got {key!r})")
+        if shrinkage and key != "pca_confidence":
+            raise ValueError(
+                f"'shrinkage' must be 0 to sort by {key} (got {shrinkage})"
+            )
+        values = self.shrunk_confidence(shrinkage) if shrinkage else getattr(self, key)
+        values = np.nan_to_num(values.astype(float), nan=-1.0)
+        return self.select(np.lexsort((-values, self.relation)))
+
+    def best(self, number: int, shrinkage: float = 5.0) -> Ids:
+        r"""Returns the positions of the surest rules of all relations, the surest
+        first, and of equally sure ones those with more support.
+
+        Args:
+            number (int): The largest number of rules.
+            shrinkage (float, optional): See :meth:`shrunk_confidence`.
+                (default: :obj:`5.0`)
+        """
+        worth = np.nan_to_num(self.shrunk_confidence(shrinkage), nan=-1.0)
+        index = np.arange(len(self))
+        if 0 < number < len(self):  # without sorting all
+            least = np.partition(worth, len(self) - number)[len(self) - number]
+            index = np.flatnonzero(worth >= least)
+        order = np.lexsort((-self.support[index], -worth[index]))
+        return index[order[:number]]
+
+    def merge(self, other: "ConstantRuleSet") -> "ConstantRuleSet":
+        r"""Joins two rule sets; of a rule that is in both, the first stays.
+
+        Args:
+            other (ConstantRuleSet): Rules over the same relations and entities.
+        """
+        self.check_names(other.relations, other.entities, "rules to merge")
+        columns: dict[str, Any] = {
+            name: np.concatenate([getattr(self, name), getattr(other, name)])
+            for name in COLUMNS
+        }
+        codes, ends, body, body_ends = (columns.pop(name) for name in HEAD_AND_BODY)
+        names = self.relations, self.entities
+        return self.build(*names, (codes, ends), (body, body_ends), **columns)
+
+    def check_names(
+        self, relations: Sequence[str], entities: Sequence[str], whose: str = "data"
+    ) -> None:
+        r"""Refuses relations and entities other than those of the rules.
+
+        Args:
+            relations (sequence): The names of all relations.
+            entities (sequence): The identifiers of all entities.
+            whose (str, optional): What has them. (default: :obj:`"data"`)
+        """
+        check_same_names("relations", self.relations, relations, whose)
+        check_same_names("entities", self.entities, entities, whose)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns tensors and plain values that a HeteroData can hold."""
+        columns = {name: torch.from_numpy(getattr(self, name)) for name in COLUMNS}
+        return {"relations": self.relations, "entities": self.entities, **columns}
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> "ConstantRuleSet":
+        """Reverses :meth:`to_dict`, and refuses what no rule set can be."""
+        missing = {"relations", "entities", *COLUMNS} - set(content)
+        if missing:
+            raise DataError(f"the rules with constants lack {sorted(missing)}")
+        columns = {name: column_of_tensor(name, content[name]) for name in COLUMNS}
+        rules = cls(content["relations"], content["entities"], **columns)
+        if rules._is_repeated().any():
+            raise DataError("a rule with constants is there twice")
+        return rules
+
+    def save(self, path: PathLike) -> None:
+        r"""Saves the rules as a rule set without paths; see :meth:`RuleSet.save`.
+
+        Args:
+            path (str): The file.
+        """
+        self.as_rules().save(path)
+
+    @classmethod
+    def load(cls, path: PathLike) -> "ConstantRuleSet":
+        r"""Loads the rules with constants of what :meth:`RuleSet.save` wrote.
+
+        Args:
+            path (str): The file.
+        """
+        from kblrn_pyg.rules.ruleset import RuleSet
+
+        constants = RuleSet.load(path).constants
+        if constants is None:
+            raise DataError("has no rules with constants", path)
+        return constants
+
+    def as_rules(self) -> "RuleSet":
+        """Returns a rule set that has these rules and no paths."""
+        from kblrn_pyg.rules.ruleset import RuleSet
+
+        return RuleSet.build(self.relations, [], []).with_constants(self)
+
+    def __eq__(self, other: object) -> bool:
+        """Tells whether all names and columns are the same, in the same order."""
+        if not isinstance(other, ConstantRuleSet):
+            return NotImplemented
+        return (
+            self.relations == other.relations
+            and self.entities == other.entities
+            and all(
+                np.array_equal(getattr(self, name), getattr(other, name))
+                for name in COLUMNS
+            )
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        from kblrn_pyg.rules.text import constant_rule_text
+
+        number = min(len(self), _MAX_PRINTED)
+        lines = [constant_rule_text(self, i) for i in range(number)]
+        if number < len(self):
+            lines.append(f"... and {len(self) - number:,} more")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return (
+            f"{self.__class__.__name__}({len(self)}, relations={len(self.relations)}, "
+            f"entities={len(self.entities)})"
+        )
+
+    def _is_repeated(self) -> NDArray[np.bool_]:
+        """Tells which rules were there before."""
+        columns = [getattr(self, name) for name in HEAD_AND_BODY]
+        if is_ascending(columns):  # as mined rules are, without sorting them
+            return np.zeros(len(self), bool)
+        order = order_of(columns)
+        is_same = np.ones(max(len(self) - 1, 0), bool)
+        for column in columns:
+            is_same &= column[order[1:]] == column[order[:-1]]
+        repeated = np.zeros(len(self), bool)
+        repeated[order[1:][is_same]] = True
+        return repeated
+
+
+def _as_list(names: Sequence[str]) -> list[str]:
+    return names if isinstance(names, list) else list(names)
