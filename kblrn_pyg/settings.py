@@ -21,7 +21,8 @@ def setting(
         expert (str, optional): The letter of the expert that it is for, or the
             letters of several. (default: :obj:`""`, the whole model)
         choices (sequence, optional): The values that it, or a member of a list,
-            may have on the command line. (default: :obj:`()`, any)
+            may have on the command line; those of a list may have :obj:`*` in
+            place of any text. (default: :obj:`()`, any)
         none (str, optional): What :obj:`None` is called, if it is a value that
             can be chosen. (default: :obj:`""`)
     """

@@ -358,7 +358,8 @@ def test_entities_are_encoded_once_a_step(data, num_negatives):
 def test_reciprocal_relations_are_those_of_twice_as_many(data, scorer):
     torch.manual_seed(0)
     size = len(data.edge_types)
-    model = KBLRN.from_data(data, "lr", 4, scorer=scorer, reciprocal=True).double()
+    model = KBLRN.from_data(data, "lr", 4, scorer=scorer, reciprocal=True)
+    model.double().eval()
     expert = model.experts["latent"]
     (one,) = expert.scorers
     assert isinstance(one, ReciprocalScorer)

@@ -22,6 +22,9 @@ from kblrn_pyg.nn import (
     RESCAL,
     Expert,
     FreeTransE,
+    TransH,
+    TransR,
+    TuckER,
     latent,
     losses,
     products,
@@ -31,6 +34,7 @@ from kblrn_pyg.rules import RuleSet, mine_rules
 
 SCORERS = [
     *("distmult", "complex", "transe", "unit-transe", "rotate", "rescal"),
+    *("transh", "transr", "tucker"),
     ["distmult", "transe", "complex"],
 ]
 
@@ -79,7 +83,11 @@ def test_scores_agree(data, experts, scorer):
 
 
 @pytest.mark.parametrize(
-    "kind", [DistMult, ComplEx, TransE, FreeTransE, RotatE, RESCAL]
+    "kind",
+    [
+        *(DistMult, ComplEx, TransE, FreeTransE, RotatE),
+        *(RESCAL, TransH, TransR, TuckER),
+    ],
 )
 def test_latent_scores_are_those_of_the_scorer(data, kind):
     num_nodes, num_relations = data["entity"].num_nodes, len(data.edge_types)
@@ -116,13 +124,14 @@ def test_transe_has_embeddings_of_any_length():
         assert score == pytest.approx(-float(apart.abs().sum()), abs=1e-5)
 
 
-@pytest.mark.parametrize("kind", [TransE, FreeTransE])
+@pytest.mark.parametrize("kind", [TransE, FreeTransE, TransH, TransR])
 def test_a_scorer_is_made_again_by_its_name(data, kind):
     scorer = kind(data["entity"].num_nodes, len(data.edge_types), 5)
     model = KBLRN.from_data(data, "l", 5, scorer=scorer)
     again = KBLRN.from_data(data, "l", 5, scorer=model.config["scorer"])
     assert [type(one.kge) for one in again.experts["latent"].scorers] == [kind]
-    other = kind(data["entity"].num_nodes, len(data.edge_types), 5, p_norm=2.0)
+    p_norm = 3.0 - scorer.p_norm
+    other = kind(data["entity"].num_nodes, len(data.edge_types), 5, p_norm=p_norm)
     other = KBLRN.from_data(data, "l", 5, scorer=other)
     assert other.config["scorer"] != model.config["scorer"]
     with pytest.raises(ValueError, match="its latent expert is different"):
@@ -188,7 +197,12 @@ def test_exact_loss_is_the_cross_entropy_over_all_entities(data, experts):
 
 @pytest.mark.parametrize("negatives", ["triple", "shared"])
 @pytest.mark.parametrize(
-    "scorer", ["distmult", ["complex", "distmult"], "transe", "unit-transe"], ids=str
+    "scorer",
+    [
+        *("distmult", ["complex", "distmult"], "transe", "unit-transe"),
+        *("transh", "transr", "tucker"),
+    ],
+    ids=str,
 )
 @pytest.mark.parametrize("experts", INSTANCES)
 def test_fast_candidates_equal_the_default(

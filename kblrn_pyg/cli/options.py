@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, fields
+from fnmatch import fnmatchcase
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -152,7 +153,7 @@ def _parser(field: "Field[Any]") -> Callable[[str], Any]:
 def _parse_list(text: str, choices: Sequence[str]) -> list[str]:
     names = [name.strip() for name in text.lower().split(",")]
     for name in names:
-        if choices and name not in choices:
+        if choices and not any(fnmatchcase(name, choice) for choice in choices):
             raise argparse.ArgumentTypeError(
                 f"must be one of {', '.join(choices)} (got {name!r})"
             )

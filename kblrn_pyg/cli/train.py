@@ -22,7 +22,12 @@ from kblrn_pyg.cli.options import (
 )
 from kblrn_pyg.data import DataError
 from kblrn_pyg.datasets.names import COUNTS, check_name, known_name
-from kblrn_pyg.nn.settings import INSTANCES, ModelSettings, are_letters
+from kblrn_pyg.nn.settings import (
+    INSTANCES,
+    SCORER_NAMES,
+    ModelSettings,
+    are_letters,
+)
 from kblrn_pyg.rules.settings import RuleSettings
 from kblrn_pyg.settings import changed, concerns, setting
 from kblrn_pyg.sizes import choice_text, choose_model, choose_training
@@ -124,7 +129,8 @@ def _by_size(
     """Chooses what was not given by the size of the knowledge base."""
     model, training = groups["model"], groups["training"]
     given = given_settings(options, type(model)), given_settings(options, FitSettings)
-    for_model = choose_model(num_nodes, given[0], "l" in model.experts)
+    can_be_sparse = "l" in model.experts and set(model.scorer) <= set(SCORER_NAMES)
+    for_model = choose_model(num_nodes, given[0], can_be_sparse)
     model = replace(model, **for_model)
     for_training = choose_training(model.sparse, given[1])
     if for_model or for_training:
@@ -198,8 +204,11 @@ def _warn_of_unused(groups: Mapping[str, Any]) -> None:
     """Warns of rule settings without an expert for them, as the model of its own."""
     rules = groups["rules"]
     used_by = {field.name: field.metadata["expert"] for field in fields(rules)}
+    experts = groups["model"].experts
+    if "l" in experts and groups["model"].penalty is not None:
+        experts += "r"  # which uses rules as well
     for name in changed(rules):
-        if not concerns(used_by[name], groups["model"].experts):
+        if not concerns(used_by[name], experts):
             letters = " or ".join(used_by[name])
             message = f"'{name}' has no effect without the expert {letters}"
             warnings.warn(message, stacklevel=2)
@@ -211,7 +220,8 @@ def _new_model(groups: Mapping[str, Any], train: "HeteroData") -> "KBLRN":
     from kblrn_pyg.training import seed_all
 
     settings, rules = groups["model"], None
-    if set("re") & set(settings.experts):
+    has_penalty = "l" in settings.experts and settings.penalty is not None
+    if set("re") & set(settings.experts) or has_penalty:
         confidences = "e" in settings.experts
         rules = find_rules(train, groups["rules"], shows_progress(), confidences)
     seed_all(groups["training"].seed)

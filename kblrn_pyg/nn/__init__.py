@@ -11,14 +11,21 @@ if TYPE_CHECKING:
     from kblrn_pyg.nn.latent import LatentExpert
     from kblrn_pyg.nn.numerical import NumericalExpert
     from kblrn_pyg.nn.part import Part, Ref
+    from kblrn_pyg.nn.penalties import ASRPenalty, KALEPenalty, RulePenalty
     from kblrn_pyg.nn.relational import RelationalExpert
     from kblrn_pyg.nn.scorers import (
         RESCAL,
         SCORERS,
+        ConvE,
         DistMultScorer,
         FreeTransE,
+        PyKEENModel,
         ReciprocalScorer,
+        RGCNScorer,
         Scorer,
+        TransH,
+        TransR,
+        TuckER,
     )
     from kblrn_pyg.nn.settings import INSTANCES, ModelSettings
 else:
@@ -29,16 +36,25 @@ __all__ = [
     "KBLRN",
     "RESCAL",
     "SCORERS",
+    "ASRPenalty",
+    "ConvE",
     "DistMultScorer",
     "EvidenceExpert",
     "Expert",
     "FreeTransE",
+    "KALEPenalty",
     "LatentExpert",
     "ModelSettings",
     "NumericalExpert",
     "Part",
+    "PyKEENModel",
+    "RGCNScorer",
     "ReciprocalScorer",
     "Ref",
     "RelationalExpert",
+    "RulePenalty",
     "Scorer",
+    "TransH",
+    "TransR",
+    "TuckER",
 ]

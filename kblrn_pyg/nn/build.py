@@ -14,9 +14,16 @@ from kblrn_pyg.nn.expert import Expert
 from kblrn_pyg.nn.features import FeatureExpert
 from kblrn_pyg.nn.latent import AnyScorer, LatentExpert, as_list
 from kblrn_pyg.nn.numerical import NumericalExpert
+from kblrn_pyg.nn.penalties import PENALTIES
 from kblrn_pyg.nn.relational import RelationalExpert
-from kblrn_pyg.nn.scorers import scorer_name
-from kblrn_pyg.nn.settings import INSTANCES, ModelSettings, are_letters
+from kblrn_pyg.nn.scorers import RGCNScorer, make_named_scorer, scorer_name
+from kblrn_pyg.nn.settings import (
+    INSTANCES,
+    SCORER_NAMES,
+    ModelSettings,
+    are_letters,
+    is_convolved,
+)
 from kblrn_pyg.rules import RuleSet, mine_rules
 from kblrn_pyg.settings import changed, concerns
 from kblrn_pyg.sizes import choice_text, choose_model
@@ -66,7 +73,9 @@ def build_experts(
     own_names = _names(own, names)
     several = as_list(scorer)
     num_nodes = kb["entity"].num_nodes
-    can_be_sparse = "l" in letters and all(isinstance(one, str) for one in several)
+    can_be_sparse = "l" in letters and all(
+        isinstance(one, str) and one.lower() in SCORER_NAMES for one in several
+    )
     if chosen := choose_model(num_nodes, given, can_be_sparse):
         logger.info(choice_text(num_nodes, chosen))
     given = chosen | given
@@ -76,17 +85,21 @@ def build_experts(
         **given,
     )
     _warn_of_unused(settings, letters, num_experts=len(names) + len(own))
-    if rules is not None and not set("re") & set(letters):
-        warnings.warn("'rules' has no effect without the experts r or e", stacklevel=4)
+    needs_rules = set("re") & set(letters) or ("l" in letters and settings.penalty)
+    if rules is not None and not needs_rules:
+        warnings.warn(
+            "'rules' has no effect without the experts r or e, or a penalty",
+            stacklevel=4,
+        )
     elif rules is not None and rules.constants is not None and "e" not in letters:
         warnings.warn(
             "rules with constants have no effect without the expert e", stacklevel=4
         )
+    if rules is None and needs_rules:
+        rules = mine_rules(kb, confidences="e" in letters)
     built: dict[str, Expert] = {}
     if "l" in letters:
-        built["latent"] = _latent(kb, settings, several, len(names) + len(own))
-    if rules is None and set("re") & set(letters):
-        rules = mine_rules(kb, confidences="e" in letters)
+        built["latent"] = _latent(kb, settings, several, len(names) + len(own), rules)
     if "r" in letters:
         assert rules is not None
         built["relational"] = RelationalExpert(kb, rules.with_constants(None))
@@ -126,13 +139,22 @@ def _names(own: list[Expert], taken: list[str]) -> list[str]:
 
 
 def _latent(
-    kb: HeteroData, settings: ModelSettings, scorers: list[Any], num_experts: int
+    kb: HeteroData,
+    settings: ModelSettings,
+    scorers: list[Any],
+    num_experts: int,
+    rules: RuleSet | None,
 ) -> LatentExpert:
+    penalty = None
+    if settings.penalty is not None:
+        assert rules is not None
+        paths = rules.with_constants(None)
+        penalty = PENALTIES[settings.penalty](kb, paths, settings.penalty_weight)
     return LatentExpert(
         kb["entity"].num_nodes,
         len(kb.edge_types),
         settings.hidden_channels,
-        scorers,
+        [_convolved(kb, settings, one) for one in scorers],
         settings.reciprocal,
         settings.dropout,
         settings.n3,
@@ -143,6 +165,25 @@ def _latent(
         settings.dura,
         settings.relation_prediction,
         settings.precision,
+        penalty,
+    )
+
+
+def _convolved(kb: HeteroData, settings: ModelSettings, scorer: Any) -> Any:
+    """Puts an R-GCN in front of a scorer whose name asks for one."""
+    if not isinstance(scorer, str) or not is_convolved(scorer):
+        return scorer
+    num_relations = len(kb.edge_types) * (1 + settings.reciprocal)
+    return RGCNScorer(
+        kb,
+        make_named_scorer(
+            scorer.lower().removeprefix("rgcn:"),
+            (kb["entity"].num_nodes, num_relations, settings.hidden_channels),
+        ),
+        settings.rgcn_layers,
+        settings.rgcn_bases if settings.rgcn_blocks is None else None,
+        settings.rgcn_blocks,
+        settings.edge_dropout,
     )
 
 
@@ -179,6 +220,13 @@ def _warn_of_unused(settings: ModelSettings, letters: str, num_experts: int) -> 
         unused["precision"] = "where entities are sampled for each triple"
     if settings.negatives == "shared" and settings.num_negatives is None:
         unused["negatives"] = "where the loss is over all entities"
+    if settings.penalty is None and "penalty_weight" in changed(settings):
+        unused["penalty_weight"] = "without a penalty"
+    if not any(is_convolved(name) for name in settings.scorer):
+        names = ("rgcn_layers", "rgcn_bases", "rgcn_blocks", "edge_dropout")
+        unused |= {
+            n: "without a scorer rgcn:…" for n in changed(settings) if n in names
+        }
     for name, reason in unused.items():
         warnings.warn(f"'{name}' has no effect {reason}", stacklevel=5)
 

@@ -111,9 +111,9 @@ class KBLRN(Module):
                 (default: :obj:`100`)
             scorer (optional): See :class:`LatentExpert`.
                 (default: :obj:`"distmult"`)
-            rules (RuleSet, optional): The rules of the relational expert and of the
-                evidence expert, which counts rules with constants itself if there
-                are none.
+            rules (RuleSet, optional): The rules of the relational expert, of a rule
+                penalty, and of the evidence expert, which counts rules with constants
+                itself if there are none.
                 (default: :obj:`None`, what :meth:`mine_rules` finds)
             **settings (optional): The other fields of :class:`ModelSettings`,
                 such as :obj:`num_negatives`, :obj:`dropout` or

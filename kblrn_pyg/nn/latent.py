@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeAlias
 
 import torch
@@ -15,6 +16,7 @@ from kblrn_pyg.nn.comparing import VisitScores
 from kblrn_pyg.nn.dropout import drop_entries
 from kblrn_pyg.nn.expert import Expert
 from kblrn_pyg.nn.part import Part
+from kblrn_pyg.nn.penalties import RulePenalty
 from kblrn_pyg.nn.rows import TakeRows
 from kblrn_pyg.nn.scorers import Scorer, make_scorer
 from kblrn_pyg.nn.softmax import Factors
@@ -56,9 +58,13 @@ class LatentExpert(Expert):
         scorer (str or KGEModel or Scorer or list, optional): :obj:`"distmult"`,
             :obj:`"complex"` or :obj:`"rotate"` of PyG, :obj:`"transe"`
             (:class:`FreeTransE`), :obj:`"unit-transe"` (PyG's, whose
-            embeddings have length one) or :obj:`"rescal"` (:class:`RESCAL`),
-            any :class:`~torch_geometric.nn.kge.KGEModel` (one that is not of
-            these classes is slow), a :class:`Scorer`, or several of them.
+            embeddings have length one), :obj:`"rescal"` (:class:`RESCAL`),
+            :obj:`"transh"` (:class:`TransH`), :obj:`"transr"`
+            (:class:`TransR`), :obj:`"tucker"` (:class:`TuckER`) or
+            :obj:`"conve"` (:class:`ConvE`, which needs :obj:`reciprocal`),
+            :obj:`"pykeen:NAME"` (:class:`PyKEENModel`, which is slow), any
+            :class:`~torch_geometric.nn.kge.KGEModel` (one that is not of these
+            classes is slow), a :class:`Scorer`, or several of them.
             (default: :obj:`"distmult"`)
         reciprocal (bool, optional): See :class:`ReciprocalScorer`.
             (default: :obj:`False`)
@@ -75,6 +81,8 @@ class LatentExpert(Expert):
             answers without this expert, so that the others learn to do it
             alone. Needs scorers that multiply: DistMult, ComplEx, RESCAL.
             (default: :obj:`0.0`)
+        rule_penalty (RulePenalty, optional): Rules in the loss.
+            (default: :obj:`None`)
         sparse (bool, optional): Whether gradients of embeddings hold only the
             rows of a batch, so that its cost does not grow with the number of
             entities. Needs a loss over sampled entities, and an optimiser for
@@ -112,6 +120,7 @@ class LatentExpert(Expert):
         dura: float = 0.0,
         relation_prediction: float = 0.0,
         precision: str = "float32",
+        rule_penalty: RulePenalty | None = None,
     ) -> None:
         super().__init__()
         several = as_list(scorer)
@@ -145,6 +154,10 @@ class LatentExpert(Expert):
                 f"{precision!r})"
             )
         self.precision = precision
+        self.rule_penalty = rule_penalty
+        if rule_penalty is not None:
+            for one in self._scorers():
+                rule_penalty.check(one)
         self.shard: Shard | None = None
         self._own_entities: Tensor | None = None  # of the shard
         self._encoded: list[Any] | None = None
@@ -245,13 +258,17 @@ class LatentExpert(Expert):
                 # Every process computes these, and each counts a share of them.
                 found = self._triple_penalty(scorer, encoded, *triples)
                 total = total + found / num_processes()
+            if self.rule_penalty is not None:
+                found = self.rule_penalty(scorer, head_index.numel())
+                total = total + found / num_processes()
         if self.shard is not None and isinstance(total, Tensor):
             total = self.shard.sum(total)
         return total
 
     @property
     def _has_penalties(self) -> bool:
-        return any((self.n3, self.l2, self.dura, self.relation_prediction))
+        weights = self.n3, self.l2, self.dura, self.relation_prediction
+        return any(weights) or self.rule_penalty is not None
 
     def _norms(
         self, scorer: Any, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
@@ -319,6 +336,9 @@ class LatentExpert(Expert):
             raise ValueError(
                 "'scorer' must compare rows of embeddings to be split among processes"
             )
+        if self.rule_penalty is not None:
+            for one in self._scorers():
+                self.rule_penalty.check(one, is_split=True)
         self.shard, self._own_entities = shard, entities
         tables = self._tables()
         for table in tables:
@@ -388,8 +408,11 @@ class LatentExpert(Expert):
 
     @property
     def uses_own_threads(self) -> bool:  # type: ignore[override]
-        """Whether all scorers multiply, and nothing is computed before."""
-        return all(s.metric == "dot" and s.is_direct for s in self._scorers())
+        """Whether all scorers multiply, and little is computed before."""
+        return all(
+            s.metric == "dot" and s.is_direct and s.has_light_queries
+            for s in self._scorers()
+        )
 
     @property
     def hidden_channels(self) -> int:
@@ -427,7 +450,9 @@ class LatentExpert(Expert):
                 query = scorer.head_query(queries.rel_type, known)
             else:
                 query = scorer.tail_query(known, queries.rel_type)
-            query = self._drop(query, self.dropout)
+            query = scorer.drop_entries(
+                query, partial(self._drop, fraction=self.dropout)
+            )
             yield scorer, encoded, query if kept is None else query * kept
 
     def _kept(self, queries: Queries) -> Tensor | None:

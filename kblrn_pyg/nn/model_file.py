@@ -25,6 +25,7 @@ from kblrn_pyg.nn.arguments import Rebuildable
 from kblrn_pyg.nn.evidence import EvidenceExpert
 from kblrn_pyg.nn.latent import LatentExpert
 from kblrn_pyg.nn.numerical import NumericalExpert
+from kblrn_pyg.nn.penalties import PENALTIES
 from kblrn_pyg.nn.relational import RelationalExpert
 from kblrn_pyg.nn.settings import ModelSettings
 from kblrn_pyg.rules import RuleSet
@@ -51,7 +52,15 @@ _CLASSES: tuple[type[Module], ...] = (
     scorers.TransEScorer,
     scorers.UnitTransEScorer,
     scorers.RESCALScorer,
+    scorers.TransHScorer,
+    scorers.TransRScorer,
+    scorers.TuckERScorer,
+    scorers.ConvEScorer,
+    scorers.PyKEENModel,
+    scorers.PyKEENScorer,
     scorers.ReciprocalScorer,
+    scorers.RGCNScorer,
+    *PENALTIES.values(),
 )
 
 
@@ -240,7 +249,8 @@ class _Writer:
         kwargs = {name: getattr(kge, name) for name in names if hasattr(kge, name)}
         if "sparse" in names:
             kwargs["sparse"] = kge.node_emb.sparse
-        return (), {k: v for k, v in kwargs.items() if isinstance(v, _PLAIN)}
+        plain = (*_PLAIN, tuple, dict)
+        return (), {k: v for k, v in kwargs.items() if isinstance(v, plain)}
 
 
 class _Reader:

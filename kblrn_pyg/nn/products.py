@@ -72,8 +72,8 @@ class ProductByType(torch.autograd.Function):
             kind (torch.Tensor): The type of each vector.
         """
         ctx.save_for_backward(vector, matrix, kind)
-        products = torch.empty_like(vector)
-        for one, places in _by_type(kind):
+        products = vector.new_empty(len(vector), matrix.size(2))
+        for one, places in by_type(kind):
             products[places] = vector[places] @ matrix[one]
         return products
 
@@ -82,13 +82,48 @@ class ProductByType(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
         vector, matrix, kind = ctx.saved_tensors
         by_vector, by_matrix = torch.empty_like(vector), torch.zeros_like(matrix)
-        for one, places in _by_type(kind):
+        for one, places in by_type(kind):
             by_vector[places] = grad[places] @ matrix[one].t()
             by_matrix[one] = vector[places].t() @ grad[places]
         return by_vector, by_matrix, None
 
 
-def _by_type(kind: Tensor) -> Iterator[tuple[int, Tensor]]:
+class SquaredLengths(torch.autograd.Function):
+    r"""The squared length of the product of every row with every matrix.
+
+    Products with one matrix at a time are made, and made again for gradients:
+    those with all of them would be by far the largest tensor of a step.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, matrix: Tensor) -> Tensor:
+        r"""Returns :math:`{\| \mathbf{r}_j^{\top} \mathbf{M}_i \|}^2`, a row for
+        each matrix.
+
+        Args:
+            rows (torch.Tensor): The rows.
+            matrix (torch.Tensor): The matrices.
+        """
+        ctx.save_for_backward(rows, matrix)
+        lengths = rows.new_empty(len(matrix), len(rows))
+        for one, out in zip(matrix, lengths):
+            out.copy_((rows @ one).square().sum(dim=1))
+        return lengths
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
+        rows, matrix = ctx.saved_tensors
+        by_rows, by_matrix = torch.zeros_like(rows), torch.empty_like(matrix)
+        for i, one in enumerate(matrix):
+            by_product = 2 * grad[i, :, None] * (rows @ one)
+            by_rows.addmm_(by_product, one.t())
+            torch.mm(rows.t(), by_product, out=by_matrix[i])
+        return by_rows, by_matrix
+
+
+def by_type(kind: Tensor) -> Iterator[tuple[int, Tensor]]:
+    """Returns the types that occur, and where each of them does."""
     order = torch.argsort(kind)
     kinds, counts = torch.unique_consecutive(kind[order], return_counts=True)
     return zip(kinds.tolist(), order.split(counts.tolist()))

@@ -9,7 +9,16 @@ from kblrn_pyg.settings import setting
 INSTANCES = ("l", "r", "n", "lr", "ln", "rn", "lrn", "e", "le", "lrne")
 
 # The latent scorers that have a name.
-SCORER_NAMES = ("distmult", "complex", "transe", "unit-transe", "rotate", "rescal")
+SCORER_NAMES = (
+    *("distmult", "complex", "transe", "unit-transe", "rotate", "rescal"),
+    *("transh", "transr", "tucker", "conve"),
+)
+
+# The rule penalties that have a name.
+PENALTY_NAMES = ("kale", "asr")
+
+# The names of others: interactions of PyKEEN, and scorers behind an R-GCN.
+SCORER_PATTERNS = ("pykeen:*", "rgcn:*")
 
 
 @dataclass(frozen=True)
@@ -26,7 +35,7 @@ class ModelSettings:
         ["distmult"],
         "the latent scorer, or several that add up",
         expert="l",
-        choices=SCORER_NAMES,
+        choices=(*SCORER_NAMES, *SCORER_PATTERNS),
     )
     reciprocal: bool = setting(
         False, "ask (?, r, t) as (t, r⁻¹, ?), with embeddings of r⁻¹", expert="l"
@@ -54,6 +63,23 @@ class ModelSettings:
     )
     sparse: bool = setting(
         False, "touch only the rows of a batch of the embeddings", expert="l"
+    )
+    penalty: str | None = setting(
+        None,
+        "rules in the loss: kale for TransE, asr for DistMult and ComplEx",
+        expert="l",
+        choices=PENALTY_NAMES,
+    )
+    penalty_weight: float = setting(1.0, "the weight of the rule penalty", expert="l")
+    rgcn_layers: int = setting(1, "the layers of an R-GCN", expert="l")
+    rgcn_bases: int = setting(
+        2, "the matrices that those of relations of an R-GCN are made of", expert="l"
+    )
+    rgcn_blocks: int | None = setting(
+        None, "the blocks of matrices of an R-GCN instead", expert="l", none="none"
+    )
+    edge_dropout: float = setting(
+        0.4, "the fraction of facts that an R-GCN drops at a step", expert="l"
     )
     numerical: str = setting(
         "rbf", "what differences go through", expert="n", choices=("rbf", "sign")
@@ -85,12 +111,12 @@ class ModelSettings:
     )
 
     def __post_init__(self) -> None:
-        for name in ("dropout", "entity_dropout", "latent_dropout"):
+        for name in ("dropout", "entity_dropout", "latent_dropout", "edge_dropout"):
             if not 0 <= (value := getattr(self, name)) < 1:
                 raise ValueError(
                     f"'{name}' must be at least 0 and less than 1 (got {value})"
                 )
-        for name in ("n3", "l2", "dura", "relation_prediction"):
+        for name in ("n3", "l2", "dura", "relation_prediction", "penalty_weight"):
             if not 0 <= (value := getattr(self, name)) < math.inf:
                 raise ValueError(f"'{name}' must not be negative (got {value})")
         if self.evidence_support < 1:
@@ -106,14 +132,12 @@ class ModelSettings:
             raise ValueError(
                 f"'evidence_floor' must be positive (got {self.evidence_floor})"
             )
-        if self.hidden_channels < 1:
-            raise ValueError(
-                f"'hidden_channels' must be positive (got {self.hidden_channels})"
-            )
-        if self.num_negatives is not None and self.num_negatives < 1:
-            raise ValueError(
-                f"'num_negatives' must be positive (got {self.num_negatives})"
-            )
+        positive = ("hidden_channels", "num_negatives", "rgcn_layers", "rgcn_bases")
+        for name in (*positive, "rgcn_blocks"):
+            if (value := getattr(self, name)) is not None and value < 1:
+                raise ValueError(f"'{name}' must be positive (got {value})")
+        if self.penalty not in (None, *PENALTY_NAMES):
+            raise ValueError(f"'penalty' must be kale or asr (got {self.penalty!r})")
         if self.negatives not in ("triple", "shared"):
             raise ValueError(
                 f"'negatives' must be triple or shared (got {self.negatives!r})"
@@ -139,3 +163,12 @@ def are_letters(text: str) -> bool:
         text (str): The text, which may be empty.
     """
     return set(text) <= set(INSTANCES[-1]) and len(set(text)) == len(text)
+
+
+def is_convolved(scorer: str) -> bool:
+    r"""Tells whether the name of a scorer asks for an R-GCN in front of it.
+
+    Args:
+        scorer (str): The name.
+    """
+    return scorer.lower().startswith("rgcn:")

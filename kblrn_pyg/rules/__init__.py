@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from kblrn_pyg.rules.features import PairFeatures, PathFeatures, QueryFeatures
     from kblrn_pyg.rules.files import read_rules, write_rules
     from kblrn_pyg.rules.find import find_rules, provided_rules
+    from kblrn_pyg.rules.grounding import Groundings, ground_rules
     from kblrn_pyg.rules.mine import MineRules, mine_rules
     from kblrn_pyg.rules.ruleset import RuleSet
     from kblrn_pyg.rules.semantics import Semantics
@@ -29,6 +30,7 @@ __all__ = [
     "ConstantRuleSet",
     "ConstantSettings",
     "EvidenceFeatures",
+    "Groundings",
     "MineRules",
     "MineSettings",
     "PairFeatures",
@@ -40,6 +42,7 @@ __all__ = [
     "body_text",
     "constant_rule_text",
     "find_rules",
+    "ground_rules",
     "mine_constants",
     "mine_rules",
     "provided_rules",

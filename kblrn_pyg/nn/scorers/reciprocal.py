@@ -1,15 +1,13 @@
 """Reciprocal relations: asking for heads by a relation of its own."""
 
-from typing import Any
-
 import torch
 from torch import Tensor
-from torch_geometric.nn.kge import KGEModel
 
+from kblrn_pyg.nn.scorers.delegating import DelegatingScorer
 from kblrn_pyg.nn.scorers.scorer import Scorer
 
 
-class ReciprocalScorer(Scorer):
+class ReciprocalScorer(DelegatingScorer):
     r"""Asks :math:`(?, r, t)` as :math:`(t, r^{-1}, ?)`, with embeddings of
     :math:`r^{-1}`, from the `"Canonical Tensor Decomposition for Knowledge Base
     Completion" <https://arxiv.org/abs/1806.07297>`_ paper.
@@ -27,18 +25,7 @@ class ReciprocalScorer(Scorer):
                 "'scorer' must have two relations for each relation (got "
                 f"{scorer.num_relations})"
             )
-        super(Scorer, self).__init__()  # the model belongs to the scorer
-        self.scorer = scorer
-
-    @property
-    def kge(self) -> KGEModel:
-        """The model of the scorer."""
-        return self.scorer.kge
-
-    @property
-    def metric(self) -> str | None:  # type: ignore[override]
-        """That of the scorer."""
-        return self.scorer.metric
+        super().__init__(scorer)
 
     @property
     def num_relations(self) -> int:
@@ -46,42 +33,12 @@ class ReciprocalScorer(Scorer):
         return self.scorer.num_relations // 2
 
     @property
-    def has_vectors(self) -> bool:
-        """Whether those of the scorer are."""
-        return self.scorer.has_vectors
-
-    @property
-    def is_direct(self) -> bool:
-        """Whether those of the scorer are."""
-        return self.scorer.is_direct
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether those of the scorer are."""
-        return self.scorer.is_plain
-
-    @property
-    def title(self) -> str:
-        """What explanations call the scorer."""
-        return self.scorer.title
-
-    def reset_parameters(self) -> None:
-        self.scorer.reset_parameters()
-
-    def encode(self) -> Any:
-        return self.scorer.encode()
-
-    def table(self, encoded: Any, index: Tensor | None = None) -> Tensor:
-        return self.scorer.table(encoded, index)
-
-    def tail_query(self, head: Tensor, rel_type: Tensor) -> Tensor:
-        return self.scorer.tail_query(head, rel_type)
+    def needs_reciprocal(self) -> bool:  # type: ignore[override]
+        """It has them."""
+        return False
 
     def head_query(self, rel_type: Tensor, tail: Tensor) -> Tensor:
         return self.scorer.tail_query(tail, rel_type + self.num_relations)
-
-    def compare(self, query: Tensor, rows: Tensor) -> Tensor:
-        return self.scorer.compare(query, rows)
 
     def norm(self, power: int, head: Tensor, rel_type: Tensor, tail: Tensor) -> Tensor:
         to_tail = self.scorer.norm(power, head, rel_type, tail)

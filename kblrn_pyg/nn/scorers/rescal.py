@@ -1,17 +1,16 @@
 """RESCAL, which PyG's collection of scorers lacks."""
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import Embedding
-from torch_geometric.nn.kge import KGEModel
 
 from kblrn_pyg.nn.products import ProductByType
 from kblrn_pyg.nn.scorers.distmult import DistMultScorer
+from kblrn_pyg.nn.scorers.margin import MarginKGE
 from kblrn_pyg.nn.softmax import Factors
 
 
-class RESCAL(KGEModel):
+class RESCAL(MarginKGE):
     r"""The RESCAL model from the `"A Three-Way Model for Collective Learning on
     Multi-Relational Data"
     <https://icml.cc/2011/papers/438_icmlpaper.pdf>`_ paper.
@@ -40,9 +39,8 @@ class RESCAL(KGEModel):
         margin: float = 1.0,
         sparse: bool = False,
     ) -> None:
-        super().__init__(num_nodes, num_relations, hidden_channels, sparse)
+        super().__init__(num_nodes, num_relations, hidden_channels, margin, sparse)
         self.rel_emb = Embedding(num_relations, hidden_channels**2, sparse=sparse)
-        self.margin = margin
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -78,14 +76,6 @@ class RESCAL(KGEModel):
         """Returns the score of each triple."""
         head, tail = self.node_emb(head_index), self.node_emb(tail_index)
         return (self.product(head, rel_type) * tail).sum(dim=-1)
-
-    def loss(self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor) -> Tensor:
-        """Returns the margin ranking loss against random triples."""
-        score = self(head_index, rel_type, tail_index)
-        other = self(*self.random_sample(head_index, rel_type, tail_index))
-        return F.margin_ranking_loss(
-            score, other, target=torch.ones_like(score), margin=self.margin
-        )
 
 
 class RESCALScorer(DistMultScorer):

@@ -1,5 +1,6 @@
 """How embeddings score: queries are compared with rows of entities."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -38,6 +39,12 @@ class Scorer(Rebuildable):
 
     # How vectors are compared, "dot" or "l1", if kernels may do it.
     metric: str | None = None
+
+    # Whether making queries takes little time, so that one thread is enough.
+    has_light_queries = True
+
+    # Whether only tails can be asked for; see 'ReciprocalScorer'.
+    needs_reciprocal = False
 
     def __init__(self, kge: KGEModel) -> None:
         super().__init__()
@@ -144,6 +151,15 @@ class Scorer(Rebuildable):
         )
         scores = [self.kge(*triples) for triples in parts]
         return torch.cat(scores or [query.new_empty(0)]).view(rows.shape)
+
+    def drop_entries(self, query: Tensor, drop: Callable[[Tensor], Tensor]) -> Tensor:
+        r"""Drops entries of queries.
+
+        Args:
+            query (torch.Tensor): The queries.
+            drop (callable): What drops entries of a tensor.
+        """
+        return drop(query)
 
     def norm(self, power: int, head: Tensor, rel_type: Tensor, tail: Tensor) -> Tensor:
         r"""Returns the sum of the powers of all embeddings of triples.
