@@ -8,11 +8,21 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 from trainable import NUM_BATCHES, FakeModel, assert_same_end, train_fake, two_sets
 
 import kblrn_pyg.data.whole as whole_module
 import kblrn_pyg.training.loop as loop_module
-from kblrn_pyg.training import Interrupted, Run, load_checkpoint
+from kblrn_pyg import KBLRN
+from kblrn_pyg.data import DataError
+from kblrn_pyg.datasets import Families
+from kblrn_pyg.training import (
+    Interrupted,
+    Run,
+    fit,
+    load_checkpoint,
+    save_checkpoint,
+)
 
 
 @pytest.fixture(scope="module")
@@ -208,3 +218,24 @@ def test_kill_at_random_moments(start, finished, tmp_path):
         kills += 1
     assert kills > 0
     assert_same_end(tmp_path, finished)
+
+
+def test_settings_that_came_later_have_their_defaults(tmp_path):
+    """A checkpoint that was made before there was a setting is continued."""
+    data = Families(split="train")[0]
+    run = Run(tmp_path)
+
+    def train(epochs, **settings):
+        torch.manual_seed(0)
+        model = KBLRN.from_data(data, "l", 4, **settings)
+        return fit(model, data, run=run, epochs=epochs, batch_size=4096)
+
+    train(1)
+    checkpoint = load_checkpoint(run.checkpoint_path)
+    del checkpoint.settings["dura"], checkpoint.settings["lr_decay"]
+    save_checkpoint(run.checkpoint_path, checkpoint)
+    assert train(2).epochs_done == 2
+    del checkpoint.settings["l2"]
+    save_checkpoint(run.checkpoint_path, checkpoint)
+    with pytest.raises(DataError, match=r"was made with l2 = 0\.0, expected 0\.5"):
+        train(2, l2=0.5)

@@ -104,6 +104,7 @@ def load_checkpoint(
     path: PathLike,
     fingerprint: str | None = None,
     settings: Mapping[str, Any] | None = None,
+    defaults: Mapping[str, Any] | None = None,
 ) -> Checkpoint:
     r"""Loads a checkpoint without running code from it.
 
@@ -113,6 +114,8 @@ def load_checkpoint(
             (default: :obj:`None`, any)
         settings (dict, optional): The settings that it must have.
             (default: :obj:`None`, any)
+        defaults (dict, optional): The values of settings that it lacks, because it
+            was made before there were these. (default: :obj:`None`)
     """
     content = load_tensors(path, "checkpoint")
     if set(content) != {field.name for field in fields(Checkpoint)}:
@@ -126,7 +129,8 @@ def load_checkpoint(
         )
     if settings is not None:
         for name in sorted({*found.settings, *settings}):
-            then, now = found.settings.get(name), settings.get(name)
+            then = found.settings.get(name, (defaults or {}).get(name))
+            now = settings.get(name)
             if then != now:
                 message = f"was made with {name} = {then!r}, expected {now!r}"
                 raise DataError(message, path)

@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 import torch
@@ -17,7 +17,9 @@ from kblrn_pyg.data import DataError, flat_triples
 from kblrn_pyg.evaluation import device_of, evaluate, kb_for
 from kblrn_pyg.nn.model_file import versions
 from kblrn_pyg.nn.one_thread import one_torch_thread
+from kblrn_pyg.nn.settings import ModelSettings
 from kblrn_pyg.progress import ProgressBar
+from kblrn_pyg.settings import default_of
 from kblrn_pyg.shard import agreed, any_says, process_rank
 from kblrn_pyg.sizes import choice_text, choose_training
 from kblrn_pyg.training import process
@@ -391,7 +393,8 @@ class _Training:
 
     def _load(self, run: Run) -> None:
         path = run.checkpoint_path
-        checkpoint = load_checkpoint(path, self.fingerprint, self.shaped_by)
+        given = self.fingerprint, self.shaped_by, _default_settings()
+        checkpoint = load_checkpoint(path, *given)
         now = {"threads": process.set_threads(None), **versions()}
         then = {"threads": checkpoint.num_threads, **checkpoint.versions}
         changed = [f"{key} {then[key]}" for key in now if now[key] != then[key]]
@@ -405,6 +408,12 @@ class _Training:
             one.stopping.load_state_dict(checkpoint.stopping[one.name])
             one.weights = checkpoint.best.get(one.name)
         self.history, self.rng = checkpoint.history, checkpoint.rng
+
+
+def _default_settings() -> dict[str, Any]:
+    """Returns the defaults of all settings by name."""
+    every = (*fields(ModelSettings), *fields(FitSettings))
+    return {field.name: default_of(field) for field in every}
 
 
 def _digest(*columns: Tensor) -> str:
