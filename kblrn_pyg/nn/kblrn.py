@@ -77,6 +77,12 @@ class KBLRN(Module):
         super().__init__()
         if not experts:
             raise ValueError("'experts' must name at least one expert (got none)")
+        if num_negatives is not None and not num_negatives > 0:
+            raise ValueError(f"'num_negatives' must be positive (got {num_negatives})")
+        if negatives not in ("triple", "shared"):
+            raise ValueError(
+                f"'negatives' must be triple or shared (got {negatives!r})"
+            )
         self.num_nodes, self.num_relations = num_nodes, num_relations
         self.experts = ModuleDict(dict(experts))
         self.num_negatives, self.negatives = num_negatives, negatives

@@ -66,6 +66,7 @@ class NumericalExpert(FeatureExpert):
         learn_rbf: bool = False,
     ) -> None:
         features = numerical_features(data) if features is None else features
+        features.check(len(data.edge_types), len(data.attribute_names))
         super().__init__(features.ptr)
         if activation not in ("rbf", "sign"):
             raise ValueError(f"'activation' must be rbf or sign (got {activation!r})")

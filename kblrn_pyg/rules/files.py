@@ -1,6 +1,5 @@
 """Files of rules: the text formats of AMIE, AnyBURL and KALE, and our own."""
 
-import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,6 +9,7 @@ from pathlib import Path
 from kblrn_pyg.data import DataError, Names
 from kblrn_pyg.data.kale import parse_rule
 from kblrn_pyg.data.rows import PathLike, open_source
+from kblrn_pyg.data.whole import write_text
 from kblrn_pyg.rules.ruleset import MEASURES, RuleSet
 from kblrn_pyg.rules.semantics import AMIE, Semantics
 from kblrn_pyg.rules.text import atoms
@@ -19,6 +19,9 @@ Atom = tuple[str, str, str]  # relation, first variable, second variable
 _COMMENT = "# "
 _SEMANTICS = "# semantics: "
 _ESTIMATED = "# the body sizes of the next rule are estimates"
+
+# The largest count that is read; larger ones lose their last digits.
+_MOST = 1 << 53
 
 _AMIE_HEADER = (
     "Rule",
@@ -144,9 +147,7 @@ def write_rules(rules: RuleSet, path: PathLike, format: str = "amie") -> None:
     for i in range(len(rules)):
         lines += [_ESTIMATED] if rules.estimated[i] and format != "kale" else []
         lines.append(write(rules, i))
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    write_text(path, "".join(line + "\n" for line in lines))
 
 
 def _lines(source: PathLike | Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -238,7 +239,9 @@ def _parse_amie(line: str) -> ParsedRule | None:
         return ParsedRule(parsed, (relation, x, y))
     coverage = _number(numbers[0])
     support, body_size, pca = (_count(numbers[i]) for i in (3, 4, 5))
-    head_size = round(support / coverage) if coverage > 0 else -1  # may be NaN
+    head_size = -1
+    if coverage > 0:  # which may be NaN
+        head_size = round(min(support / coverage, float(_MOST)))
     return ParsedRule(parsed, (relation, x, y), support, head_size, body_size, pca)
 
 
@@ -288,7 +291,7 @@ def _refuse_constants(found: Iterable[Atom], variable: str) -> None:
 
 def _count(text: str) -> int:
     number = _number(text)
-    if not math.isfinite(number):
+    if not -1 <= number <= _MOST:  # not a number is neither
         raise DataError(f"{text!r} is not a count")
     return int(number)
 

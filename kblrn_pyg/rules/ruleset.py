@@ -14,6 +14,7 @@ from kblrn_pyg.data import DataError, Names
 from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.data.store import load_tensors, save_tensors
 from kblrn_pyg.rules.semantics import AMIE, Semantics
+from kblrn_pyg.rules.stored import check_rules, stored_columns
 
 Ids = NDArray[np.int64]
 
@@ -305,12 +306,10 @@ class RuleSet:
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "RuleSet":
         """Reverses :meth:`to_dict`."""
-        # There were rules before there were estimates.
-        none = torch.zeros(len(content["head"]), dtype=torch.bool)
-        content = {"estimated": none, **content}
-        columns = {name: content[name].numpy() for name in _COLUMNS}
-        semantics = Semantics(**content["semantics"])
-        return cls(content["relations"], **columns, semantics=semantics)
+        relations, columns, semantics = stored_columns(content, cls)
+        rules = cls(relations, **columns, semantics=semantics)
+        check_rules(rules)
+        return rules
 
     @classmethod
     def of_data(cls, data: HeteroData) -> "RuleSet":
@@ -338,7 +337,11 @@ class RuleSet:
         Args:
             path (str): The file.
         """
-        return cls.from_dict(load_tensors(path, "rules"))
+        content = load_tensors(path, "rules")
+        try:
+            return cls.from_dict(content)
+        except ValueError as error:
+            raise DataError(str(error), path) from None
 
     def __str__(self) -> str:
         from kblrn_pyg.rules.text import rule_text

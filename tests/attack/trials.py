@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 # An attack draws an input, uses it, and returns what came of it, such as "refused";
@@ -31,6 +31,7 @@ def run(attack: Attack, trials: int, number: int = 0) -> Outcome:
         max_examples=trials,
         deadline=None,
         database=None,
+        phases=(Phase.generate,),  # making a failure small may take far longer
         suppress_health_check=list(HealthCheck),
     )
     @given(st.data())
