@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint pictures paper-smoke scatter clean
+.PHONY: demo test attack kill-test lint pictures paper-smoke scatter clean
 
 demo: $(VENV)/.installed
 	$(BIN)/kblrn data Families
@@ -13,6 +13,13 @@ demo: $(VENV)/.installed
 # A file of tests stays with one of the two processes, which sets it up once.
 test: $(VENV)/.installed
 	$(BIN)/pytest -n 2 --dist loadfile
+
+# What SECURITY.md promises, under attack: about half an hour each.
+attack: $(VENV)/.installed
+	PYTHONPATH=tests $(BIN)/python -m attack
+
+kill-test: $(VENV)/.installed
+	PYTHONPATH=tests $(BIN)/python -m attack.kills
 
 # The pictures of the README and of docs/, from the embedded data set.
 PICTURED := "Adea Hazelwright" grandparent_of "Selen Frostshaw"

@@ -1,5 +1,6 @@
 """A trained run: its model with the best weights, its splits and its settings."""
 
+import logging
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,9 +10,12 @@ from torch_geometric.data import HeteroData
 from kblrn_pyg.data import DataError
 from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.datasets import load_dataset
+from kblrn_pyg.datasets.names import known_name
 from kblrn_pyg.evaluation import kb_for
 from kblrn_pyg.nn import KBLRN
 from kblrn_pyg.training import Run
+
+logger = logging.getLogger(__name__)
 
 Settings = dict[str, Any]
 Splits = dict[str, HeteroData]
@@ -55,13 +59,17 @@ def load_run(
             (default: :obj:`()`)
     """
     settings = Run(path).read_settings()
-    dataset = dataset or settings.get("dataset")
-    if dataset is None:
+    if dataset is None and settings.get("dataset") is None:
         raise DataError(
             "the run does not say which data set it is of, add --dataset", path
         )
+    if dataset is None and known_name(settings["dataset"]) is None:
+        logger.warning("the data set of the run is %s", settings["dataset"])
+    elif dataset is None and root is None and settings.get("root"):
+        logger.warning("the data set of the run is in %s", settings["root"])
+    dataset, root = dataset or settings["dataset"], root or settings.get("root")
     try:
-        splits = load_dataset(dataset, root or settings.get("root"))
+        splits = load_dataset(dataset, root)
     except DataError as error:
         raise DataError(f"{error}; if it has moved, add --dataset") from None
     model = load_model(path, experts)

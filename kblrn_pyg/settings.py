@@ -1,9 +1,10 @@
 """Settings as dataclasses, from which commands, files and reports are derived."""
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from dataclasses import MISSING, Field
-from typing import Any
+from typing import Any, get_args, get_origin
 
 
 def setting(
@@ -42,6 +43,40 @@ def concerns(expert: str, letters: str) -> bool:
         letters (str): The letters of the model's experts.
     """
     return not expert or bool(set(expert) & set(letters))
+
+
+def check_types(cls: type, values: Any) -> None:
+    r"""Refuses values that are not of the types of settings, as files may hold them.
+
+    Args:
+        cls (type): The dataclass of settings.
+        values (dict): The values by name.
+    """
+    if not isinstance(values, dict):
+        raise ValueError(f"settings must be values by name (got {values!r})")
+    kinds = {one.name: one.type for one in dataclasses.fields(cls)}
+    if unknown := sorted(set(map(str, values)) - set(kinds)):
+        raise ValueError(f"unknown settings: {', '.join(unknown)}")
+    for name, value in values.items():
+        if not _is_of(value, kinds[name]):
+            raise ValueError(f"'{name}' must be {_words(kinds[name])} (got {value!r})")
+
+
+def _is_of(value: Any, kind: Any) -> bool:
+    """Tells whether a value has the type of a field; integers are numbers, too."""
+    if get_origin(kind) is list:
+        (member,) = get_args(kind)
+        return isinstance(value, list) and all(_is_of(one, member) for one in value)
+    if get_args(kind):  # one of several types
+        return any(_is_of(value, one) for one in get_args(kind))
+    if kind in (int, float):
+        is_number = isinstance(value, int | kind) and not isinstance(value, bool)
+        return is_number and math.isfinite(value)
+    return isinstance(value, kind)
+
+
+def _words(kind: Any) -> str:
+    return getattr(kind, "__name__", str(kind)) if not get_args(kind) else str(kind)
 
 
 def default_of(field: "Field[Any]") -> Any:

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from kblrn_pyg.printable import printable
+
 
 def format_table(
     header: Sequence[str], rows: Sequence[Sequence[object]], markdown: bool = False
@@ -58,7 +60,7 @@ def _text(cell: object) -> str:
         return f"{cell:,}"
     if isinstance(cell, float):
         return f"{cell:.4g}"
-    return str(cell)
+    return printable(str(cell))
 
 
 def _is_number(cell: str) -> bool:

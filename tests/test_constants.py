@@ -336,11 +336,15 @@ def test_rules_that_are_there_twice_are_refused_in_files(tmp_path):
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("head", lambda c: c.flip(0), "'head' must be ordered"),
+        (
+            "head",
+            lambda c: c.flip(0),
+            "'head' must hold ids of 'relations' in their order",
+        ),
         ("support", lambda c: c[:1], "'support' must have 2 entries"),
-        ("steps", lambda c: c - 7, "'steps' must be codes"),
-        ("steps", lambda c: c[:, 0], "'steps' must have 2 entries"),
-        ("steps", None, "lacks the column 'steps'"),
+        ("steps", lambda c: c - 7, "'steps' must hold codes"),
+        ("steps", lambda c: c[:, 0], "'steps' must be a tensor of 2 dimensions"),
+        ("steps", None, "'steps' must be a tensor of 2 dimensions"),
     ],
 )
 def test_columns_of_path_rules_are_checked(tmp_path, name, change, message):

@@ -14,6 +14,7 @@ TOP_LEVEL = PACKAGE.parent
 # What each package may import from the others.
 MAY_USE = {
     "kernels": set(),
+    "table": {"printable"},
     "data": {"kernels"},
     "datasets": {"data"},
     "rules": {"kernels", "data"},
@@ -34,8 +35,11 @@ MAY_USE = {
         *("evaluation", "training", "report", "runs"),
     },
 }
-# They import nothing of the library, and anyone but kernels may use them.
-LEAVES = {"backend", "lazy", "progress", "settings", "shard", "sizes", "table"}
+# They import nothing else of the library, and anyone but kernels may use them.
+LEAVES = {
+    *("backend", "lazy", "printable", "progress", "settings", "shard", "sizes"),
+    "table",
+}
 # Imported when a method is called, or for its types, never when the module is
 # loaded.
 LATE = {"nn": {"explain", "predict"}}

@@ -27,6 +27,7 @@ def test_sparse_gradients_are_the_dense_ones(data, scorer, negatives):  # noqa: 
             num_negatives=20,
             negatives=negatives,
             sparse=sparse,
+            reciprocal=scorer == "conve",
         )
         torch.manual_seed(1)
         model.loss(*flat_triples(data)).backward()
@@ -35,8 +36,7 @@ def test_sparse_gradients_are_the_dense_ones(data, scorer, negatives):  # noqa: 
         assert not dense.is_sparse
         found = other.to_dense() if other.is_sparse else other
         torch.testing.assert_close(found, dense, rtol=1e-4, atol=1e-6)
-    table = grads[1][0]
-    assert table.is_sparse
+    assert any(grad.is_sparse for grad in grads[1])
 
 
 def naive_row_adagrad(table, steps, lr, eps):

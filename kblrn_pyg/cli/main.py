@@ -8,10 +8,11 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from typing import NoReturn, TextIO
+from typing import NoReturn, TextIO, cast
 
 from kblrn_pyg import __version__
 from kblrn_pyg.cli.options import has_several_processes, is_first_process
+from kblrn_pyg.printable import PrintableStream, printable, shortened
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +38,15 @@ class _Parser(argparse.ArgumentParser):
     """Reports errors in one line."""
 
     def error(self, message: str) -> NoReturn:
+        message = shortened(printable(message))
         self.exit(2, f"{self.prog}: {message}, see '{self.prog} --help'\n")
+
+
+class _PrintableFormatter(logging.Formatter):
+    """Keeps commands in names from a terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record), keep="\n\t")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -74,9 +83,11 @@ def _run(command: str, arguments: list[str], errors: TextIO) -> int:
     module.add_arguments(parser)
     options = parser.parse_args(arguments)
 
-    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    handler = logging.StreamHandler()
+    handler.setFormatter(_PrintableFormatter("%(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
     try:
-        with _one_line_warnings(f"kblrn {command}"):
+        with _one_line_warnings(f"kblrn {command}"), _printable_output():
             if command in _SHARED:
                 _join_processes()
             module.run(options)
@@ -85,7 +96,13 @@ def _run(command: str, arguments: list[str], errors: TextIO) -> int:
         return _leave_quietly()
     except (ValueError, OSError, ImportError) as error:
         logger.debug("kblrn %s failed", command, exc_info=True)
-        print(f"kblrn {command}{_which_process()}: {error}", file=errors)
+        _print_error(command, str(error), errors)
+        return 2
+    except (MemoryError, RuntimeError) as error:
+        if not _is_out_of_memory(error):
+            raise
+        logger.debug("kblrn %s failed", command, exc_info=True)
+        _print_error(command, "there is not enough memory", errors)
         return 2
     except KeyboardInterrupt:
         print(f"kblrn {command}: interrupted", file=sys.stderr)
@@ -119,6 +136,26 @@ def _join_processes() -> None:
         join_processes()
 
 
+def _print_error(command: str, message: str, errors: TextIO) -> None:
+    message = shortened(printable(message))
+    print(f"kblrn {command}{_which_process()}: {message}", file=errors)
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Tells a lack of memory, which torch does not tell by a type of error."""
+    return isinstance(error, MemoryError) or "allocate memory" in str(error)
+
+
+@contextmanager
+def _printable_output() -> Iterator[None]:
+    """Keeps commands in names from a terminal; files get names as they are."""
+    if not sys.stdout.isatty():
+        yield
+        return
+    with redirect_stdout(cast(TextIO, PrintableStream(sys.stdout))):
+        yield
+
+
 def _which_process() -> str:
     return "" if is_first_process() else f" (process {os.environ['RANK']})"
 
@@ -128,7 +165,8 @@ def _one_line_warnings(prefix: str) -> Iterator[None]:
     """Prints warnings without the line of code that they come from."""
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
-        print(f"{prefix}: warning: {message}".split("\n")[0], file=sys.stderr)
+        text = shortened(printable(str(message).split("\n")[0]))
+        print(f"{prefix}: warning: {text}", file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.showwarning = show

@@ -9,9 +9,8 @@ from fnmatch import fnmatchcase
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin
 
-from kblrn_pyg.data import DataError
 from kblrn_pyg.data.whole import write_text
-from kblrn_pyg.settings import default_of
+from kblrn_pyg.settings import check_types, default_of
 from kblrn_pyg.table import format_table
 
 Settings = TypeVar("Settings")
@@ -45,11 +44,9 @@ def settings_from(
     values: argparse.Namespace | Mapping[str, Any], cls: type[Settings]
 ) -> Settings:
     """Makes settings of all options, or of what a file has stored for the class."""
-    names = {field.name for field in fields(cls)}  # type: ignore[arg-type]
     if isinstance(values, argparse.Namespace):
-        values = given_settings(values, cls)
-    if unknown := sorted(set(values) - names):
-        raise DataError(f"unknown settings: {', '.join(unknown)}")
+        return cls(**given_settings(values, cls))
+    check_types(cls, values)
     return cls(**values)
 
 

@@ -4,7 +4,7 @@ import math
 import re
 
 _DATE = re.compile(
-    r"(?P<year>-?\d{4,})"
+    r"(?P<year>-?\d{4,15})"  # which a float holds exactly
     r"(?:-(?P<month>\d\d)"
     r"(?:-(?P<day>\d\d)"
     r"(?:T(?P<hour>\d\d)(?::?(?P<minute>\d\d)(?::?(?P<second>\d\d(?:\.\d+)?))?)?)?)?)?"

@@ -2,6 +2,8 @@
 
 import os
 
+from kblrn_pyg.printable import printable, shortened
+
 
 class DataError(ValueError):
     r"""Raised when an input file, a name or a knowledge base cannot be used.
@@ -24,7 +26,7 @@ class DataError(ValueError):
     ) -> None:
         self.path = None if path is None else os.fspath(path)
         self.line = line
-        # Quoted input may hold line ends; the message stays one line.
-        message = message.replace("\r", "\\r").replace("\n", "\\n")
+        # Quoted input may hold line ends, commands to a terminal, or a whole book.
+        message = shortened(printable(message))
         place = "".join(f"{part}:" for part in (self.path, line) if part is not None)
         super().__init__(f"{place} {message}" if place else message)

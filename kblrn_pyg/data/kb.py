@@ -125,7 +125,7 @@ def num_edges(data: HeteroData, key: str = "edge_index") -> int:
 def _edges_by_relation(
     triples: FlatTriples, num_entities: int, num_relations: int
 ) -> list[Tensor]:
-    head_index, rel_type, tail_index = triples
+    head_index, rel_type, tail_index = map(_wide, triples)
     check_ids(
         {
             "heads": (head_index, num_entities),
@@ -147,6 +147,15 @@ def _edges_by_relation(
             row[:] = ids.numpy()[rows]
         edges.append(part)
     return edges
+
+
+def _wide(index: Tensor) -> Tensor:
+    """Returns narrow integers as ids, and nothing, of whatever type; all else is as
+    it was."""
+    if index.numel() == 0:
+        return index.long()
+    is_narrow = index.dtype in (torch.uint8, torch.int8, torch.int16, torch.int32)
+    return index.long() if is_narrow else index
 
 
 def _stable_order(rel: NDArray[np.int64], num_relations: int) -> Any:

@@ -13,11 +13,13 @@ from typing import Any
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data.errors import DataError
+from kblrn_pyg.printable import shortened
 
 _SEPARATORS = "/.#:"
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 _MAX_LISTED = 8
 _MAX_SCANS = 16
+_LONGEST_NAME = 200  # that is shown, or compared with others
 
 
 class Names:
@@ -92,13 +94,14 @@ class Names:
         )
         if len(found) == 1:
             return found[0]
+        shown = repr(shortened(name, _LONGEST_NAME))
         if found:
             given = [self.identifiers[i] for i in found]
             if len(set(given)) < len(found):  # graphs of users may repeat names
                 given = [f"the id {i}" for i in found]
-            message = f"{self.kind} {name!r} is ambiguous, expected one of"
+            message = f"{self.kind} {shown} is ambiguous, expected one of"
             raise DataError(f"{message} {_listed(given)}")
-        raise DataError(f"unknown {self.kind} {name!r}{self._nearest(name)}")
+        raise DataError(f"unknown {self.kind} {shown}{self._nearest(name)}")
 
     def find(self, given: Any) -> int:
         r"""Returns the id of what is given by name or by id.
@@ -135,6 +138,8 @@ class Names:
         return [i for i, label in enumerate(self.labels) if label.casefold() == folded]
 
     def _nearest(self, name: str) -> str:
+        if len(name) > _LONGEST_NAME:  # comparing takes long
+            return ""
         folded = {label.casefold(): label for label in self.labels}
         last = {last_segment(full).casefold(): full for full in self.identifiers}
         # Whole names by a surname, which by spelling alone is far from them.

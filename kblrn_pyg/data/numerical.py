@@ -35,6 +35,30 @@ class NumericalFeatures:
     width: Tensor
     count: Tensor
 
+    def check(self, num_relations: int, num_attributes: int) -> None:
+        r"""Refuses features of another knowledge base, as those of a file may be.
+
+        Args:
+            num_relations (int): The number of relations.
+            num_attributes (int): The number of attributes.
+        """
+        whole, real = (self.ptr, self.attribute), (self.centre, self.width)
+        if any(t.dtype != torch.long or t.dim() != 1 for t in whole) or any(
+            not t.is_floating_point() or t.shape != self.attribute.shape for t in real
+        ):
+            raise ValueError("'features' must be columns of ids and of numbers")
+        steps, number = self.ptr.diff(), self.attribute.numel()
+        if (
+            self.ptr.numel() != num_relations + 1
+            or (int(self.ptr[0]), int(self.ptr[-1])) != (0, number)
+            or bool((steps < 0).any())
+        ):
+            raise ValueError(f"'features' must be of {num_relations} relations")
+        if number and not 0 <= self.attribute.min() <= self.attribute.max() < (
+            num_attributes
+        ):
+            raise ValueError(f"'features' must be of {num_attributes} attributes")
+
     def __len__(self) -> int:
         return self.attribute.numel()
 

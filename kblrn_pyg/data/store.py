@@ -7,8 +7,10 @@ and read piece by piece, so that memory holds nothing twice.
 
 import hashlib
 import io
+import os
 import pickle
 import re
+import stat
 from collections.abc import Mapping
 from typing import IO, Any, cast
 
@@ -18,6 +20,7 @@ from torch_geometric.data import HeteroData
 from kblrn_pyg.data.errors import DataError
 from kblrn_pyg.data.packing import pack, unpack
 from kblrn_pyg.data.rows import PathLike
+from kblrn_pyg.data.types import as_kb
 from kblrn_pyg.data.whole import whole_file
 
 # What errors call a file of each kind.
@@ -36,6 +39,18 @@ _FIRST_LINE = re.compile(rb"(kblrn_pyg ([a-z ]+) ([0-9]+)) sha256:([0-9a-f]{64})
 _OLD_MAGIC = b"PK"  # without a first line, the zip archive of torch comes first
 _PIECE_BYTES = 1 << 20
 
+# What using content of another form than expected may raise: a checksum tells that a
+# file is as it was written, not who wrote it.
+MALFORMED = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+
 
 def save_kb(data: HeteroData, path: PathLike) -> None:
     r"""Saves a knowledge base.
@@ -53,7 +68,7 @@ def load_kb(path: PathLike) -> HeteroData:
     Args:
         path (str): The file.
     """
-    return HeteroData.from_dict(load_tensors(path, "knowledge base"))
+    return _as_kb(load_tensors(path, "knowledge base"), path)
 
 
 def save_splits(kbs: Mapping[str, HeteroData], path: PathLike) -> None:
@@ -74,7 +89,19 @@ def load_splits(path: PathLike) -> dict[str, HeteroData]:
         path (str): The file.
     """
     content = load_tensors(path, "data set")
-    return {split: HeteroData.from_dict(data) for split, data in content.items()}
+    return {str(split): _as_kb(data, path) for split, data in content.items()}
+
+
+def _as_kb(content: Any, path: PathLike) -> HeteroData:
+    """Makes a knowledge base of what a file holds, and refuses anything else."""
+    try:
+        kb = HeteroData.from_dict(content)
+        as_kb(kb)
+    except DataError as error:
+        raise DataError(str(error), path) from None
+    except MALFORMED as error:
+        raise DataError(f"does not hold a knowledge base ({error!r})", path) from None
+    return kb
 
 
 def save_tensors(
@@ -102,7 +129,9 @@ def load_tensors(path: PathLike, kind: str) -> dict[str, Any]:
     Refuses a file that is missing, damaged, of another kind or another version.
     """
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=_open_at_once) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise DataError(f"is not a file, expected {_KINDS[kind]}", path)
             first_line = file.readline(200)
             _check(first_line, file, path, kind)
             content = _load(_Behind(file, len(first_line)), path)
@@ -110,12 +139,27 @@ def load_tensors(path: PathLike, kind: str) -> dict[str, Any]:
         raise DataError("no such file", path) from None
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", path) from None
-    return unpack(content)
+    try:
+        found = unpack(content)
+    except MALFORMED:
+        found = None
+    if not isinstance(found, dict):
+        raise DataError(f"does not hold the content of {_KINDS[kind]}", path)
+    return found
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Opens a file without waiting for somebody to write to it, as pipes do."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _load(file: io.RawIOBase, path: PathLike) -> Any:
     try:
         return torch.load(cast(IO[bytes], file), map_location="cpu", weights_only=True)
+    except (*MALFORMED, EOFError):
+        raise DataError(
+            "does not hold tensors and plain values, make it again", path
+        ) from None
     except pickle.UnpicklingError:
         raise DataError(
             "holds Python objects, expected only tensors, numbers, strings, lists "

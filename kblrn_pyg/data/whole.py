@@ -1,6 +1,7 @@
 """Files that are written whole or not at all."""
 
 import os
+import stat
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -25,12 +26,19 @@ def whole_file(path: PathLike, mode: str = "wb", **kwargs: Any) -> Iterator[IO[A
     Raises:
         DataError: If the file cannot be written.
     """
-    path = Path(path)
+    path = Path(os.path.realpath(path))  # links stay, and so do devices and pipes
+    mode_before = _mode(path)
+    if mode_before is not None and not stat.S_ISREG(mode_before):
+        with _told(path), open(path, mode, **kwargs) as file:
+            yield file
+        return
     # Opened by name, because files of 'tempfile' are readable by their owner only.
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(temporary, mode, **kwargs) as file:
+            if mode_before is not None:  # what is for few stays for few
+                os.chmod(temporary, stat.S_IMODE(mode_before))
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -40,11 +48,7 @@ def whole_file(path: PathLike, mode: str = "wb", **kwargs: Any) -> Iterator[IO[A
             temporary.unlink(missing_ok=True)
         if not isinstance(error, OSError):
             raise
-        raise DataError(
-            f"cannot be written ({error.strerror or error}), what was there before is "
-            "still there",
-            path,
-        ) from error
+        raise _failed(path, error, ", what was there before is still there") from error
     # The new name lasts, where the file system can do that.
     with suppress(OSError):
         handle = os.open(path.parent, os.O_RDONLY)
@@ -52,6 +56,29 @@ def whole_file(path: PathLike, mode: str = "wb", **kwargs: Any) -> Iterator[IO[A
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def _mode(path: Path) -> int | None:
+    """Returns the kind and the permissions of what is at a path, if anything is."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:  # which writing tells, if it matters
+        return None
+    return None if stat.S_ISDIR(mode) else mode
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _failed(path, error) from error
+
+
+def _failed(path: Path, error: OSError, more: str = "") -> DataError:
+    return DataError(f"cannot be written ({error.strerror or error}){more}", path)
 
 
 def write_text(path: PathLike, text: str) -> None:

@@ -1,5 +1,7 @@
 """What all data sets share."""
 
+import re
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,10 +10,15 @@ from torch_geometric.data import HeteroData, InMemoryDataset
 from kblrn_pyg.data import DataError, validate_kb
 from kblrn_pyg.data.kb import num_edges
 from kblrn_pyg.data.store import load_splits, save_splits
+from kblrn_pyg.data.whole import write_text
 from kblrn_pyg.datasets.files import RawFile
 from kblrn_pyg.datasets.names import SPLITS_FILE, Counts
 
 Transform = Callable[[HeteroData], HeteroData]
+
+
+# Beside the data set: by which 'pre_transform' it was made.
+_NOTE = "pre_transform.txt"
 
 
 def check_counts(kbs: dict[str, HeteroData], expected: Counts, name: str) -> None:
@@ -23,6 +30,11 @@ def check_counts(kbs: dict[str, HeteroData], expected: Counts, name: str) -> Non
     for kind, number, wanted in zip(Counts._fields, found, expected):
         if number != wanted:
             raise DataError(f"{name} has {number:,} {kind}, expected {wanted:,}")
+
+
+def _name_of(transform: Transform | None) -> str:
+    """Tells transforms apart, without what differs from process to process."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(transform))
 
 
 class KBDataset(InMemoryDataset):
@@ -61,6 +73,11 @@ class KBDataset(InMemoryDataset):
         super().__init__(str(root), transform, pre_transform, force_reload=force_reload)
         self.split = split
         self.kbs = load_splits(self.processed_paths[0])  # of all splits
+        if split not in self.kbs:
+            raise DataError(
+                f"the {split} split is missing, delete it and load again",
+                self.processed_paths[0],
+            )
         self._data = self.kbs[split]
 
     @property
@@ -76,6 +93,21 @@ class KBDataset(InMemoryDataset):
         processed = all(Path(path).exists() for path in self.processed_paths)
         if self.force_reload or not processed:
             super()._download()
+
+    def _process(self) -> None:
+        # PyG's own unpickles what it finds beside the data set, which may be code.
+        note, now = Path(self.processed_dir) / _NOTE, _name_of(self.pre_transform)
+        if not self.force_reload and Path(self.processed_paths[0]).exists():
+            then = note.read_text(encoding="utf-8") if note.exists() else now
+            if then != now:
+                warnings.warn(
+                    f"the data set was processed with the 'pre_transform' {then}, not "
+                    f"{now}; 'force_reload=True' processes it again",
+                    stacklevel=2,
+                )
+            return
+        self.process()
+        write_text(note, now)
 
     def download(self) -> None:
         for file in self.files:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from kblrn_pyg.data.ids import check_ids, check_shape
 from kblrn_pyg.kernels.threads import default_threads, no_scratch, run_all
 from kblrn_pyg.kernels.visits import add_visit_gradients, score_visits, sort_visits
 
@@ -32,6 +33,8 @@ class VisitScores(torch.autograd.Function):
                 distance in the L1 norm, instead of by their dot product.
         """
         query, table = query.contiguous(), table.contiguous()
+        check_ids({"candidates": (candidates, len(table))}, num_dims=2)
+        check_shape("candidates", candidates, (len(query), candidates.size(1)))
         ctx.save_for_backward(query, table)
         ctx.visits = sort_visits(candidates.contiguous().numpy(), len(table))
         ctx.by_distance = by_distance

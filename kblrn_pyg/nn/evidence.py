@@ -9,6 +9,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import Parameter
 from torch_geometric.data import HeteroData
 
+from kblrn_pyg.data.ids import check_shape
 from kblrn_pyg.data.queries import Queries
 from kblrn_pyg.kernels.evidence import (
     PATH,
@@ -236,6 +237,8 @@ class _AddEvidence(torch.autograd.Function):
     ) -> Tensor:
         ctx.mark_dirty(scores)
         entity, rel = _ids(queries.entity), _ids(queries.rel_type)
+        width = features.num_entities if columns is None else len(columns)
+        check_shape("scores", scores, (len(rel), width))
         # Queries of one relation side by side: what is usual is looked up once.
         order = np.argsort(rel, kind="stable")
         entity, rel = entity[order], rel[order]

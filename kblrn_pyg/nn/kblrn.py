@@ -14,6 +14,7 @@ from torch.nn import Module, ModuleDict, Parameter
 from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg.data import KnownFacts, Vocabulary, as_kb
+from kblrn_pyg.data.ids import IdRanges
 from kblrn_pyg.data.queries import SIDES, Queries, check_side
 from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.kernels.ranking import rank_answers
@@ -76,6 +77,12 @@ class KBLRN(Module):
         super().__init__()
         if not experts:
             raise ValueError("'experts' must name at least one expert (got none)")
+        if num_negatives is not None and not num_negatives > 0:
+            raise ValueError(f"'num_negatives' must be positive (got {num_negatives})")
+        if negatives not in ("triple", "shared"):
+            raise ValueError(
+                f"'negatives' must be triple or shared (got {negatives!r})"
+            )
         self.num_nodes, self.num_relations = num_nodes, num_relations
         self.experts = ModuleDict(dict(experts))
         self.num_negatives, self.negatives = num_negatives, negatives
@@ -312,7 +319,9 @@ class KBLRN(Module):
         if isinstance(head_index, HeteroData):
             triples = batch_triples(head_index)
             return self(triples.head_index, triples.rel_type, triples.tail_index)
-        parts = [expert(head_index, rel_type, tail_index) for expert in self._experts()]
+        triple: Any = (head_index, rel_type, tail_index)
+        self._ids.check_triples(*triple)
+        parts = [expert(*triple) for expert in self._experts()]
         return sum(parts[1:], start=parts[0])
 
     def score_candidates(self, queries: Queries, candidates: Tensor) -> Tensor:
@@ -322,6 +331,7 @@ class KBLRN(Module):
             queries (Queries): The queries.
             candidates (torch.Tensor): A row of entities for each query.
         """
+        self._ids.check_queries(queries, candidates=candidates)
         parts = [one.score_candidates(queries, candidates) for one in self._experts()]
         return sum(parts[1:], start=parts[0])
 
@@ -332,6 +342,7 @@ class KBLRN(Module):
             queries (Queries): The queries.
             answer (torch.Tensor): An entity for each query.
         """
+        self._ids.check_queries(queries, answer=answer)
         parts = [one.score_answers(queries, answer) for one in self._experts()]
         return sum(parts[1:], start=parts[0])
 
@@ -343,6 +354,9 @@ class KBLRN(Module):
             entities (torch.Tensor, optional): Distinct entities to score.
                 (default: :obj:`None`, all)
         """
+        self._ids.check_queries(queries)
+        if entities is not None and entities is not self._own_entities:
+            self._ids.check_entities(entities)
         first, *others = self._experts()
         scores = first.score_all(queries, self.num_nodes, entities)
         for expert in others:
@@ -381,6 +395,7 @@ class KBLRN(Module):
             tail_index (torch.Tensor): The tail indices.
         """
         triples = head_index, rel_type, tail_index
+        self._ids.check_triples(*triples)
         parts = [expert.own_evidence(*triples) for expert in self._experts()]
         return sum(parts[1:], start=parts[0])
 
@@ -421,12 +436,13 @@ class KBLRN(Module):
         """
         if isinstance(head_index, HeteroData):
             return batch_loss(self, head_index)
-        assert rel_type is not None
-        assert tail_index is not None
+        triples: Any = (head_index, rel_type, tail_index)
+        self._ids.check_triples(*triples)
+        if len(head_index) == 0:
+            raise ValueError("'head_index' must have at least one entry (got none)")
         if side is not None:
             check_side(side)
         sides = SIDES[::-1] if side is None else (side,)
-        triples = head_index, rel_type, tail_index
         with self.encoded(None) if self.is_exact else nullcontext():
             # First, so that their gradients are added to those of the loss.
             penalties = [expert.penalty(*triples) for expert in self._experts()]
@@ -454,6 +470,9 @@ class KBLRN(Module):
                 :obj:`batch_size`, :obj:`shuffle`, :obj:`generator` or
                 :obj:`num_workers`.
         """
+        IdRanges(self.num_nodes, self.num_relations).check_triples(
+            head_index, rel_type, tail_index
+        )
         kind = QueryLoader if by_query else TripleLoader
         return kind(head_index, rel_type, tail_index, **kwargs)
 
@@ -488,6 +507,9 @@ class KBLRN(Module):
             log (bool, optional): Kept for compatibility.
                 (default: :obj:`True`)
         """
+        self._ids.check_triples(head_index, rel_type, tail_index)
+        if len(head_index) == 0:
+            raise ValueError("'head_index' must have at least one entry (got none)")
         rows = max(1, _TEST_SCORES // self.num_nodes)
         triples = (i.split(rows) for i in (head_index, rel_type, tail_index))
         ranks = []
@@ -580,6 +602,13 @@ class KBLRN(Module):
             if isinstance(expert, LatentExpert):
                 parts += f", hidden_channels={expert.hidden_channels}"
         return f"{self.__class__.__name__}({parts})"
+
+    @property
+    def _ids(self) -> IdRanges:
+        """The ids that there are, checked where they come in, once for all experts."""
+        parameter = next(self.parameters(), None)
+        device = None if parameter is None else parameter.device
+        return IdRanges(self.num_nodes, self.num_relations, device)
 
     def _experts(self) -> list[Any]:
         return list(self.experts.values())

@@ -17,18 +17,20 @@ from torch_geometric.nn.kge import KGEModel
 import kblrn_pyg
 from kblrn_pyg.data import DataError, NumericalFeatures, as_kb, ask
 from kblrn_pyg.data.rows import PathLike
-from kblrn_pyg.data.store import load_tensors, save_tensors
+from kblrn_pyg.data.store import MALFORMED, load_tensors, save_tensors
 from kblrn_pyg.data.triples import first_occurrences
 from kblrn_pyg.data.validate import validate_kb
 from kblrn_pyg.nn import scorers
 from kblrn_pyg.nn.arguments import Rebuildable
 from kblrn_pyg.nn.evidence import EvidenceExpert
+from kblrn_pyg.nn.expert import Expert
 from kblrn_pyg.nn.latent import LatentExpert
 from kblrn_pyg.nn.numerical import NumericalExpert
 from kblrn_pyg.nn.penalties import PENALTIES
 from kblrn_pyg.nn.relational import RelationalExpert
 from kblrn_pyg.nn.settings import ModelSettings
 from kblrn_pyg.rules import RuleSet
+from kblrn_pyg.settings import check_types
 
 if TYPE_CHECKING:
     from kblrn_pyg.nn.kblrn import KBLRN
@@ -36,6 +38,21 @@ if TYPE_CHECKING:
 _KIND = "model"
 _RANDOM = (torch.ops.aten.uniform_.default, torch.ops.aten.normal_.default)
 _PLAIN = (bool, int, float, str, type(None), Tensor)
+# What a file holds, and the types that weights may have.
+_PARTS = {
+    "sizes",
+    "negatives",
+    "settings",
+    "experts",
+    "dtype",
+    "weights",
+    "kb",
+    "known",
+}
+_DTYPES = {
+    str(one).removeprefix("torch."): one
+    for one in (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+}
 # Marks what stands for an object; no dictionary of a user has this key.
 _OBJECT = "kblrn_pyg object"
 
@@ -92,28 +109,49 @@ def load_model(
 ) -> "KBLRN":
     """Loads a model; see :meth:`KBLRN.load`."""
     content = load_tensors(path, _KIND)
-    kb = HeteroData.from_dict(content["kb"])
     try:
-        validate_kb(kb)
-        reader = _Reader(kb, {one.__name__: one for one in (*_CLASSES, *experts)})
-        encoded = content.pop("experts")
-        with _WithoutRandomWeights():
-            built = {name: reader.decode(one) for name, one in encoded.items()}
-        num_nodes, num_relations = content["sizes"]
-        model = cls(num_nodes, num_relations, built, *content["negatives"])
-        model.to(getattr(torch, content["dtype"]))
-        _take_weights(model, content.pop("weights"))
+        return _build(cls, content, experts)
     except DataError as error:
         raise DataError(str(error), path) from None
-    except (ValueError, TypeError, RuntimeError) as error:
+    except MALFORMED as error:
         raise DataError(f"cannot be loaded: {error}", path) from error
+
+
+def _build(
+    cls: type["KBLRN"], content: dict[str, Any], experts: Iterable[type[Module]]
+) -> "KBLRN":
+    """Makes a model of the content of a file."""
+    if unknown := sorted(_PARTS - set(content)):
+        raise DataError(f"is not a whole model, it lacks {', '.join(unknown)}")
+    kb = HeteroData.from_dict(content["kb"])
+    validate_kb(kb)
+    sizes = [kb["entity"].num_nodes, len(kb.edge_types)]
+    if content["sizes"] != sizes:
+        raise DataError(f"is of {content['sizes']} entities and relations, not {sizes}")
+    reader = _Reader(kb, {one.__name__: one for one in (*_CLASSES, *experts)})
+    with _WithoutRandomWeights():
+        built = {
+            name: _expert(reader.decode(one), name)
+            for name, one in content.pop("experts").items()
+        }
+    num_negatives, negatives = content["negatives"]
+    model = cls(sizes[0], sizes[1], built, num_negatives, negatives)
+    model.to(_DTYPES[content["dtype"]])
+    _take_weights(model, content.pop("weights"))
     if content["settings"]:
+        check_types(ModelSettings, content["settings"])
         model.settings = ModelSettings(**content["settings"])
     model.kb = kb
     if content["known"].numel():
         head, rel, tail = content["known"]
         model.known = (ask(kb, (head, rel, tail)),)
     return model.eval()
+
+
+def _expert(made: Any, name: str) -> Expert:
+    if not isinstance(made, Expert):
+        raise DataError(f"{name!r} is not an expert")
+    return made
 
 
 class _WithoutRandomWeights(TorchDispatchMode):

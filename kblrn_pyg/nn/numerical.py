@@ -11,7 +11,7 @@ from torch_geometric.data import HeteroData
 
 from kblrn_pyg.backend import uses_kernels
 from kblrn_pyg.data import NumericalFeatures, numerical_features
-from kblrn_pyg.data.ids import check_ids
+from kblrn_pyg.data.ids import check_ids, check_shape
 from kblrn_pyg.data.queries import Queries
 from kblrn_pyg.data.words import number_text, value_text
 from kblrn_pyg.kernels.candidates import difference_gradient_of, score_differences
@@ -66,6 +66,7 @@ class NumericalExpert(FeatureExpert):
         learn_rbf: bool = False,
     ) -> None:
         features = numerical_features(data) if features is None else features
+        features.check(len(data.edge_types), len(data.attribute_names))
         super().__init__(features.ptr)
         if activation not in ("rbf", "sign"):
             raise ValueError(f"'activation' must be rbf or sign (got {activation!r})")
@@ -118,6 +119,7 @@ class NumericalExpert(FeatureExpert):
         """Scores triples, whose indices broadcast against each other."""
         indices = torch.broadcast_tensors(head_index, rel_type, tail_index)
         head, rel, tail = (index.flatten() for index in indices)
+        self._check_ids(Queries(head, rel, "tail"), tail[:, None])
         counts = self.feature_ptr.diff()[rel]
         row = torch.arange(rel.numel(), device=rel.device).repeat_interleave(counts)
         first = self.feature_ptr[rel].repeat_interleave(counts)
@@ -153,6 +155,7 @@ class NumericalExpert(FeatureExpert):
         features = self._kernel_features
         if entities is not None:
             features = self._features_of(entities)
+        check_shape("scores", scores, (len(queries), features.column_value.shape[1]))
         return self._add(scores, queries, features)
 
     def _features_of(self, entities: Tensor) -> Differences:
@@ -193,9 +196,10 @@ class NumericalExpert(FeatureExpert):
             "relations": (queries.rel_type, len(self.feature_ptr) - 1),
             "entities": (queries.entity, len(self.x)),
         }
-        if candidates is not None:
-            ids["candidates"] = (candidates, len(self.x))
         check_ids(ids)
+        if candidates is not None:
+            check_ids({"candidates": (candidates, len(self.x))}, num_dims=2)
+            check_shape("candidates", candidates, (len(queries), candidates.size(1)))
 
     def _add(
         self,
@@ -211,6 +215,8 @@ class NumericalExpert(FeatureExpert):
 
     def parts(self, head: int, rel: int, tail: int, side: str = "tail") -> list[Part]:
         """Returns what each attribute of the relation gives; see :class:`Expert`."""
+        triple = torch.tensor([[rel], [head], [tail]])
+        self._check_ids(Queries(triple[1], triple[0], "tail"), triple[2:])
         begin, end = self.feature_ptr[rel : rel + 2].tolist()
         if begin == end:
             return [Part(0.0, ("the relation has no numerical attributes",))]

@@ -13,7 +13,7 @@ from torch_geometric.data import HeteroData
 from torch_geometric.utils import segment
 
 from kblrn_pyg.backend import uses_kernels
-from kblrn_pyg.data.ids import check_ids
+from kblrn_pyg.data.ids import check_ids, check_shape
 from kblrn_pyg.data.queries import Queries
 from kblrn_pyg.kernels.candidates import new_scratch, path_gradient_of, score_paths
 from kblrn_pyg.kernels.columns import column_gradients
@@ -276,7 +276,8 @@ class _CandidatePaths(torch.autograd.Function):
         candidates: Tensor,
     ) -> Tensor:
         entity, rel, drawn = map(_ids, (queries.entity, queries.rel_type, candidates))
-        check_ids({"candidates": (drawn, features.num_entities)})
+        check_ids({"candidates": (drawn, features.num_entities)}, num_dims=2)
+        check_shape("candidates", drawn, (len(rel), drawn.shape[1]))
         *known, walks, place = features.walk_arguments(queries.side, entity, rel)
         scores = torch.zeros(candidates.shape, dtype=weight.dtype)
         weights, rows = weight.detach().numpy(), scores.numpy()

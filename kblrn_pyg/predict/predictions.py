@@ -9,6 +9,9 @@ from typing import Any
 from kblrn_pyg.data import Vocabulary
 from kblrn_pyg.table import format_table
 
+# What formulas begin with.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
 _HEADER = ("rank", "head", "relation", "tail", "probability", "score", "known")
 
 
@@ -95,12 +98,19 @@ class Predictions:
         return [asdict(prediction) for prediction in self]
 
     def to_csv(self) -> str:
-        """Returns a line of column names, and one for each prediction."""
+        """Returns a line of column names, and one for each prediction.
+
+        Names that a spreadsheet would run as a formula, because of their first
+        letter, begin with an apostrophe.
+        """
         text = io.StringIO()
         columns = [field.name for field in fields(Prediction)]
         writer = csv.DictWriter(text, columns, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(self.to_json())
+        writer.writerows(
+            {key: _harmless(value) for key, value in row.items()}
+            for row in self.to_json()
+        )
         return text.getvalue()
 
     def __str__(self) -> str:
@@ -108,6 +118,11 @@ class Predictions:
 
     def __repr__(self) -> str:
         return f"{self.__class__.__name__}({len(self)})"
+
+
+def _harmless(value: Any) -> Any:
+    is_formula = isinstance(value, str) and value.startswith(_FORMULA)
+    return f"'{value}" if is_formula else value
 
 
 def _cells(one: Prediction) -> tuple[object, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg.data import Vocabulary, as_kb, flat_triples
-from kblrn_pyg.data.ids import check_ids
+from kblrn_pyg.data.ids import as_ids, check_distinct, check_ids, check_shape
 from kblrn_pyg.data.queries import check_side
 from kblrn_pyg.kernels.constant_rules import (
     ConstantRules,
@@ -171,6 +171,8 @@ class EvidenceFeatures:
                 fact is no example of a rule: without it, support and body are one
                 less. (default: :obj:`False`)
         """
+        kinds = {"heads": head, "relations": rel, "tails": tail}
+        head, rel, tail = (as_ids(ids, kind) for kind, ids in kinds.items())
         found = self.paths.pairs(head, rel, tail, leave_own)  # checks the ids
 
         def find(part: slice) -> np.ndarray:
@@ -193,6 +195,7 @@ class EvidenceFeatures:
         if self._own is None:
             whole = self.pairs(head, rel, tail)
             return whole - self.pairs(head, rel, tail, leave_own=True)
+        self.paths.check_ids(rel, heads=head, tails=tail)
         keys, known = self._own
         key = self._keys(head, rel, tail)
         at = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
@@ -254,7 +257,7 @@ class EvidenceFeatures:
             candidates (numpy.ndarray): A row of entities for each query.
         """
         kept = self.paths.walk_arguments(side, entity, rel)
-        check_ids({"candidates": (candidates, self.num_entities)})
+        self._check_candidates(rel, candidates)
 
         def find(part: slice) -> np.ndarray:
             asked = entity[part], rel[part]
@@ -274,6 +277,8 @@ class EvidenceFeatures:
             rel (numpy.ndarray): The relation of each query.
             candidates (numpy.ndarray): A row of entities for each query.
         """
+        self.paths.check_ids(rel, entities=entity)
+        self._check_candidates(rel, candidates)
         return usual_candidates(self.evidence, _number(side), (entity, rel), candidates)
 
     def columns_of(self, columns: Ids | None) -> Ids:
@@ -283,6 +288,7 @@ class EvidenceFeatures:
         last = self._columns
         if last is not columns:
             check_ids({"entities": (columns, self.num_entities)})
+            check_distinct(columns, "entities")
             if last is None:
                 self._column_of = np.full(self.num_entities, -1)
             else:  # not all, which may be many
@@ -290,6 +296,10 @@ class EvidenceFeatures:
             self._column_of[columns] = np.arange(len(columns))
             self._columns = columns
         return self._column_of
+
+    def _check_candidates(self, rel: Ids, candidates: Ids) -> None:
+        check_ids({"candidates": (candidates, self.num_entities)}, num_dims=2)
+        check_shape("candidates", candidates, (len(rel), candidates.shape[1]))
 
     def best_rule(self, side: str, head: int, rel: int, tail: int) -> FoundRule | None:
         r"""Returns the surest rule with constants that speaks for a triple.
@@ -301,6 +311,8 @@ class EvidenceFeatures:
             tail (int): The tail.
         """
         check_side(side)
+        r, h, t = (np.array([i]) for i in (rel, head, tail))
+        self.paths.check_ids(r, heads=h, tails=t)
         known, other = (head, tail) if side == "head" else (tail, head)
         code = 2 * rel + (side == "tail")
         feature, support, body, _ = best_rule(self.evidence, code, known, other, False)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg.data import DataError, as_kb, flat_triples
-from kblrn_pyg.data.ids import check_ids
+from kblrn_pyg.data.ids import as_ids, check_distinct, check_ids, check_shape
 from kblrn_pyg.data.queries import SIDES, check_side
 from kblrn_pyg.kernels.adjacency import Adjacency, build_adjacency
 from kblrn_pyg.kernels.columns import (
@@ -154,8 +154,8 @@ class PathFeatures:
                 pair. Training needs this: no fact may be its own evidence.
                 (default: :obj:`False`)
         """
-        h, r, t = (np.ascontiguousarray(ids, np.int64) for ids in (head, rel, tail))
-        self._check_ids(r, heads=h, tails=t)
+        h, r, t = as_ids(head, "heads"), as_ids(rel, "relations"), as_ids(tail, "tails")
+        self.check_ids(r, heads=h, tails=t)
 
         place = np.full(len(r), -1)
         if not leave_own:
@@ -278,8 +278,9 @@ class PathFeatures:
             all queries.
         """
         check_side(side)
-        self._check_ids(rel, entities=entity)
-        check_ids({"entities": (columns, self.num_entities)})
+        self.check_ids(rel, entities=entity)
+        check_shape("scores", scores, (len(rel), len(columns)))
+        check_shape("weight", weight, (len(self.rules),))
         paths = self._paths[side]
         arrivals = self._arrivals(side, columns)
 
@@ -297,6 +298,8 @@ class PathFeatures:
         """Finds the last steps to columns, once for the same array."""
         last = self._last_arrivals.get(side)
         if last is None or last.entity is not columns:
+            check_ids({"entities": (columns, self.num_entities)})
+            check_distinct(columns, "entities")
             last = arrivals_at(*self._paths[side], columns)
             self._last_arrivals[side] = last
         return last
@@ -324,7 +327,7 @@ class PathFeatures:
         query in them, -1 if it must be walked.
         """
         check_side(side)
-        self._check_ids(rel, entities=entity)
+        self.check_ids(rel, entities=entity)
         place = self._memory.find(side, entity, rel)
         return self._paths[side], self._memory.walks, place
 
@@ -336,7 +339,7 @@ class PathFeatures:
             rel (numpy.ndarray): The relation of each fact.
             tail (numpy.ndarray): The tail of each fact.
         """
-        self._check_ids(rel, heads=head, tails=tail)
+        self.check_ids(rel, heads=head, tails=tail)
         # A path of one or two steps returns to its own fact only by a self-loop.
         loops = np.flatnonzero(self._has_loop[head] | self._has_loop[tail])
         facts = head[loops], rel[loops], tail[loops]
@@ -401,8 +404,9 @@ class PathFeatures:
         return _join(run_slices(find, len(facts[0]), no_scratch, self.num_threads))
 
     def _walk(self, side: str, source: ArrayLike, rel: ArrayLike) -> QueryFeatures:
-        sources, rels = (np.ascontiguousarray(ids, np.int64) for ids in (source, rel))
-        self._check_ids(rels, entities=sources)
+        check_side(side)
+        sources, rels = as_ids(source, "entities"), as_ids(rel, "relations")
+        self.check_ids(rels, entities=sources)
         paths = self._paths[side]
 
         def walk(part: slice, scratch: Scratch) -> QueryFeatures:
@@ -421,6 +425,9 @@ class PathFeatures:
     ) -> list[np.ndarray]:
         """Adds weights to scores; without weights, returns gradients of them."""
         *known, place = self.walk_arguments(side, entity, rel)
+        check_shape("scores", scores, (len(rel), self.num_entities))
+        if weight is not None:
+            check_shape("weight", weight, (len(self.rules),))
 
         def add(part: slice, scratch: Scratch) -> np.ndarray:
             kept = (*known, place[part])
@@ -437,7 +444,13 @@ class PathFeatures:
         """Calls a function for slices of queries, in threads."""
         return self._pool.run_slices(function, size, self.num_threads)
 
-    def _check_ids(self, rel: Ids, **entities: Ids) -> None:
+    def check_ids(self, rel: Ids, **entities: Ids) -> None:
+        r"""Refuses ids that do not exist.
+
+        Args:
+            rel (numpy.ndarray): Relations.
+            **entities (numpy.ndarray): As many entities, by what errors call them.
+        """
         kinds = {kind: (ids, self.num_entities) for kind, ids in entities.items()}
         check_ids({"relations": (rel, len(self.rules.relations)), **kinds})
 

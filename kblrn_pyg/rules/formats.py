@@ -12,6 +12,9 @@ from kblrn_pyg.rules.constant_files import ConstantFormat
 from kblrn_pyg.rules.ruleset import RuleSet
 from kblrn_pyg.rules.text import atoms
 
+# The largest count that is read; larger ones lose their last digits.
+_MOST = 1 << 53
+
 _AMIE_HEADER = (
     "Rule",
     "Head Coverage",
@@ -64,7 +67,9 @@ def _amie_parser(names: FileNames) -> Callable[[str], ParsedRule | None]:
             return given
         coverage = _number(numbers[0])
         support, body_size, pca = (_count(numbers[i]) for i in (3, 4, 5))
-        head_size = round(support / coverage) if coverage > 0 else -1  # may be NaN
+        head_size = -1
+        if coverage > 0:  # which may be NaN
+            head_size = round(min(support / coverage, float(_MOST)))
         return ParsedRule(atoms_found, heads[0], support, head_size, body_size, pca)
 
     return parse
@@ -128,7 +133,7 @@ def _kale_parser(_: FileNames) -> Callable[[str], ParsedRule | None]:
 
 def _count(text: str) -> int:
     number = _number(text)
-    if not math.isfinite(number):
+    if not -1 <= number <= _MOST:  # not a number is neither
         raise DataError(f"{text!r} is not a count")
     return int(number)
 

@@ -22,6 +22,7 @@ from kblrn_pyg.rules.columns import (
 )
 from kblrn_pyg.rules.constants import ConstantRuleSet
 from kblrn_pyg.rules.semantics import AMIE, Semantics
+from kblrn_pyg.rules.stored import check_rules, stored_columns
 
 MEASURES = ("support", "head_size", "body_size", "pca_body_size")
 
@@ -343,20 +344,16 @@ class RuleSet:
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "RuleSet":
         """Reverses :meth:`to_dict`."""
-        # There were rules before there were estimates.
-        none = torch.zeros(len(content["head"]), dtype=torch.bool)
-        content = {"estimated": none, **content}
-        columns = {name: content[name].numpy() for name in _COLUMNS}
-        _check_columns(columns)
+        relations, columns, semantics = stored_columns(content, cls)
         constants = content.get("constants")
-        return cls(
-            content["relations"],
-            **columns,
-            semantics=Semantics(**content["semantics"]),
-            constants=None
-            if constants is None
-            else ConstantRuleSet.from_dict(constants),
-        )
+        if constants is not None:
+            constants = ConstantRuleSet.from_dict(constants)
+        try:
+            rules = cls(relations, **columns, semantics=semantics, constants=constants)
+        except ValueError as error:
+            raise DataError(f"does not hold rules: {error}") from None
+        check_rules(rules)
+        return rules
 
     @classmethod
     def of_data(cls, data: HeteroData) -> "RuleSet":
@@ -390,8 +387,10 @@ class RuleSet:
             return cls.from_dict(content)
         except KeyError as error:
             raise DataError(f"lacks the column {error}", path) from None
-        except (ValueError, TypeError, AttributeError) as error:
-            raise DataError(f"holds no rules: {error}", path) from None
+        except ValueError as error:
+            raise DataError(str(error), path) from None
+        except (TypeError, AttributeError) as error:
+            raise DataError(f"does not hold rules: {error}", path) from None
 
     def __str__(self) -> str:
         from kblrn_pyg.rules.text import rule_text
@@ -467,20 +466,6 @@ def join(parts: Sequence[RuleSet]) -> RuleSet:
 def relation_names(data: HeteroData) -> list[str]:
     """Returns the names of all relations of a knowledge base."""
     return [relation for _, relation, _ in data.edge_types]
-
-
-def _check_columns(columns: dict[str, Any]) -> None:
-    """Refuses what no file of rules can hold."""
-    head, steps = columns["head"], columns["steps"]
-    for name, column in columns.items():
-        if len(column) != len(head) or column.ndim != 1 + (name == "steps"):
-            raise DataError(
-                f"'{name}' must have {len(head)} entries (got {list(column.shape)})"
-            )
-    if (np.diff(head) < 0).any():
-        raise DataError("'head' must be ordered")
-    if steps.size and steps.min() < UNKNOWN:
-        raise DataError("'steps' must be codes or -1")
 
 
 def _check_body(relation: int, body: list[int], is_parallel: bool) -> None:

@@ -10,6 +10,7 @@ from kblrn_pyg.data.errors import DataError
 from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.data.store import load_tensors, save_tensors
 from kblrn_pyg.nn.model_file import versions
+from kblrn_pyg.settings import check_types
 
 Weights = dict[str, Tensor]
 
@@ -121,6 +122,8 @@ def load_checkpoint(
     if set(content) != {field.name for field in fields(Checkpoint)}:
         raise DataError("is a checkpoint of another version, train anew", path)
     found = Checkpoint(**content)
+    if (part := _odd_part(found)) is not None:
+        raise DataError(f"is not a checkpoint: its {part} is of another kind", path)
     if fingerprint is not None and found.fingerprint != fingerprint:
         raise DataError(
             "was made by another model: names, numbers, rules or settings differ "
@@ -135,3 +138,56 @@ def load_checkpoint(
                 message = f"was made with {name} = {then!r}, expected {now!r}"
                 raise DataError(message, path)
     return found
+
+
+def _odd_part(found: Checkpoint) -> str | None:
+    """Returns what is not as a training leaves it."""
+    is_log = isinstance(found.history, list) and all(map(_is_line, found.history))
+    has_best = isinstance(found.best, dict) and all(
+        _are_weights(one, found.model) for one in found.best.values()
+    )
+    parts = {
+        "model": _are_weights(found.model),
+        "optimizer": isinstance(found.optimizer, dict),
+        "rng": isinstance(found.rng, dict),
+        "position": _is_position(found.position),
+        "stopping": isinstance(found.stopping, dict),
+        "history": is_log,
+        "best": has_best,
+        "settings": isinstance(found.settings, dict)
+        and all(isinstance(name, str) for name in found.settings)
+        and not any(isinstance(one, Tensor) for one in found.settings.values()),
+        "fingerprint": isinstance(found.fingerprint, str),
+        "num_threads": isinstance(found.num_threads, int),
+        "versions": isinstance(found.versions, dict),
+    }
+    return next((name for name, is_right in parts.items() if not is_right), None)
+
+
+def _are_weights(weights: Any, like: Any = None) -> bool:
+    if not isinstance(weights, dict):
+        return False
+    if not all(isinstance(one, Tensor) for one in weights.values()):
+        return False
+    return like is None or _shapes(weights) == _shapes(like)
+
+
+def _shapes(weights: Weights) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(one.shape) for name, one in weights.items()}
+
+
+def _is_position(position: Any) -> bool:
+    try:
+        check_types(Position, position)
+    except ValueError:
+        return False
+    return all(value >= 0 for name, value in position.items() if name != "loss")
+
+
+def _is_line(line: Any) -> bool:
+    return (
+        isinstance(line, dict)
+        and isinstance(line.get("epoch"), int)
+        and isinstance(line.get("seconds"), int | float)
+        and all(isinstance(value, int | float | dict) for value in line.values())
+    )

@@ -8,12 +8,14 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, fields
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from kblrn_pyg.data import DataError, flat_triples
+from kblrn_pyg.data.store import MALFORMED
 from kblrn_pyg.evaluation import device_of, evaluate, kb_for
 from kblrn_pyg.nn.model_file import versions
 from kblrn_pyg.nn.one_thread import one_torch_thread
@@ -119,7 +121,7 @@ def fit(
     sets = validation_sets(model, val, filter_with, settings.patience)
     training = _Training(model, train, sets, settings, run)
     stoppable = InterruptGuard(enabled=run is not None)
-    with process.own_random_numbers(), stoppable as guard:
+    with process.only_training(), process.own_random_numbers(), stoppable as guard:
         try:
             training.begin(resume)
             training.learn(guard, tuple(callbacks), progress)
@@ -204,9 +206,11 @@ class _Training:
         if run is None:
             return
         continues = agreed(resume and run.checkpoint_path.exists())
-        if continues:
-            self._load(run)
         writes = self.own_run is not None
+        if continues:
+            if writes:
+                run.lock()
+            self._load(run)
         with run.started(self.history) if writes else nullcontext():
             if writes:
                 self._write_settings(run)
@@ -395,6 +399,12 @@ class _Training:
         path = run.checkpoint_path
         given = self.fingerprint, self.shaped_by, _default_settings()
         checkpoint = load_checkpoint(path, *given)
+        try:
+            self._take(checkpoint, path)
+        except MALFORMED as error:
+            raise DataError(f"cannot be continued from ({error!r})", path) from error
+
+    def _take(self, checkpoint: Checkpoint, path: Path) -> None:
         now = {"threads": process.set_threads(None), **versions()}
         then = {"threads": checkpoint.num_threads, **checkpoint.versions}
         changed = [f"{key} {then[key]}" for key in now if now[key] != then[key]]
@@ -403,6 +413,8 @@ class _Training:
         checkpoint = self.sharded.own(checkpoint, self.optimizer)
         self.model.load_state_dict(checkpoint.model)
         self.optimizer.load_state_dict(checkpoint.optimizer)
+        _check_state(self.optimizer)
+        process.set_rng_states(checkpoint.rng)  # so that wrong ones are told now
         self.position = Position(**checkpoint.position)
         for one in self.sets:
             one.stopping.load_state_dict(checkpoint.stopping[one.name])
@@ -414,6 +426,18 @@ def _default_settings() -> dict[str, Any]:
     """Returns the defaults of all settings by name."""
     every = (*fields(ModelSettings), *fields(FitSettings))
     return {field.name: default_of(field) for field in every}
+
+
+def _check_state(optimizer: torch.optim.Optimizer) -> None:
+    """Refuses state of other shapes than the parameters, which kernels go through."""
+    for parameter, state in optimizer.state.items():
+        for name, value in state.items():
+            shapes = (), parameter.shape, (len(parameter), 1)
+            if isinstance(value, Tensor) and value.shape not in shapes:
+                raise ValueError(
+                    f"'{name}' of the optimizer must have the shape "
+                    f"{list(parameter.shape)} (got {list(value.shape)})"
+                )
 
 
 def _digest(*columns: Tensor) -> str:

@@ -21,6 +21,10 @@ from kblrn_pyg.kernels.threads import limit_threads
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4
 
 
+# Held by the thread that trains; one for the process, as its random numbers are.
+_training = threading.RLock()
+
+
 class Interrupted(KeyboardInterrupt):
     """Raised when Ctrl-C ended the training, after the state was saved."""
 
@@ -121,6 +125,20 @@ def set_rng_states(states: dict[str, Any]) -> None:
     np.random.set_state((numpy["name"], key, *numpy["rest"]))
     internal = tuple(python["internal"].tolist())
     random.setstate((python["version"], internal, python["next_gauss"]))
+
+
+@contextmanager
+def only_training() -> Iterator[None]:
+    """Refuses a second training in another thread: all threads of a process draw from
+    the same random numbers, and neither training could be repeated."""
+    if not _training.acquire(blocking=False):
+        raise RuntimeError(
+            "another thread of this process is training, use a process for each"
+        )
+    try:
+        yield
+    finally:
+        _training.release()
 
 
 @contextmanager

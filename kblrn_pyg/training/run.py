@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,10 +13,22 @@ from kblrn_pyg.data.errors import DataError
 from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.data.whole import write_text
 
+try:
+    import fcntl
+except ImportError:  # on systems without such locks
+    fcntl = None  # type: ignore[assignment]
+
 if TYPE_CHECKING:
     from kblrn_pyg.training.checkpoint import Weights
 
 logger = logging.getLogger(__name__)
+
+# What the settings of a run that are not those of a dataclass must be.
+_KINDS: dict[str, tuple[type, str]] = {
+    "dataset": (str, "a name or a path"),
+    "root": (str, "a path"),
+    "threads": (int, "a number"),
+}
 
 
 class Run:
@@ -50,6 +63,7 @@ class Run:
         self.checkpoint_path = self.path / "checkpoint.pt"
         self.model_path = self.path / "model.pt"
         self._writer: Any = None
+        self._lock: int | None = None  # the open folder, while it is ours
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> Path:
         r"""Writes a JSON file, whole or not at all.
@@ -80,10 +94,18 @@ class Run:
             raise DataError(
                 "is a file, expected the folder of a run", self.path
             ) from None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DataError(f"is not JSON ({error})", self.settings_path) from None
         if not isinstance(settings, dict):
             raise DataError("must hold a JSON object", self.settings_path)
+        for name, (kind, words) in _KINDS.items():
+            value = settings.get(name)
+            if value is not None and type(value) is not kind:
+                message = f"{name!r} must be {words} (got {value!r})"
+                raise DataError(message, self.settings_path)
+        if settings.get("threads") is not None and settings["threads"] < 1:
+            message = f"'threads' must be positive (got {settings['threads']})"
+            raise DataError(message, self.settings_path)
         return settings
 
     def require_model(self) -> None:
@@ -107,6 +129,7 @@ class Run:
         """
         is_new, lines = not self.path.exists(), list(lines)
         try:
+            self.lock()
             for unfinished in self.path.glob(f".*.{'[0-9a-f]' * 8}"):
                 unfinished.unlink(missing_ok=True)
             write_text(self.log_path, "".join(map(_json_line, lines)))
@@ -115,8 +138,9 @@ class Run:
                 self._writer = _summary_writer(self.path / "tensorboard", last + 1)
             yield
         except BaseException:
-            if is_new:
-                self.close()
+            is_ours = self._lock is not None
+            self.close()
+            if is_new and is_ours:
                 shutil.rmtree(self.path, ignore_errors=True)
             raise
 
@@ -135,8 +159,11 @@ class Run:
 
     def read_log(self) -> list[dict[str, Any]]:
         """Reads the log."""
-        text = self.log_path.read_text(encoding="utf-8")
-        return [json.loads(line) for line in text.splitlines()]
+        lines = self.log_path.read_text(encoding="utf-8").splitlines()
+        try:
+            return [json.loads(line) for line in lines]
+        except ValueError as error:
+            raise DataError(f"is not a log ({error})", self.log_path) from None
 
     def best_weights(
         self, fingerprint: str | None = None, validation_set: str | None = None
@@ -154,14 +181,46 @@ class Run:
         checkpoint = load_checkpoint(self.checkpoint_path, fingerprint)
         return checkpoint.best_or_last(validation_set)
 
+    def lock(self) -> None:
+        """Takes the folder for this process, until it ends or closes the run.
+
+        Raises:
+            DataError: If another training is writing to it.
+        """
+        if self._lock is None:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock = _locked(self.path)
+
     def close(self) -> None:
-        """Closes the log of TensorBoard."""
+        """Closes the log of TensorBoard, and leaves the folder to others."""
         if self._writer is not None:
             self._writer.close()
             self._writer = None
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     def __repr__(self) -> str:
         return f"{self.__class__.__name__}({str(self.path)!r})"
+
+
+def _locked(path: Path) -> int:
+    """Opens a folder that no other process has locked; the end of a process, be it
+    by a kill, unlocks it."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        if fcntl is not None:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise DataError(
+            "another training is writing to this folder, wait for its end or choose "
+            "another one",
+            path,
+        ) from None
+    except OSError:  # file systems that cannot lock
+        logger.info("%s cannot be locked", path)
+    return handle
 
 
 def _json_line(line: Mapping[str, Any]) -> str:

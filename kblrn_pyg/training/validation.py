@@ -10,6 +10,7 @@ from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg.data import flat_triples
 from kblrn_pyg.evaluation import kb_for
+from kblrn_pyg.settings import check_types
 from kblrn_pyg.training.checkpoint import Position, Weights
 from kblrn_pyg.training.interface import Best, Trainable
 
@@ -79,6 +80,7 @@ class EarlyStopping:
         Args:
             state (dict): The state; the patience stays as it is.
         """
+        check_types(EarlyStopping, state)
         vars(self).update(state, patience=self.patience)
 
 

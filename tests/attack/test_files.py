@@ -1,0 +1,77 @@
+"""A part of the attacks by files."""
+
+import pytest
+import torch
+from attack.files import KINDS, LOADERS, folder
+from attack.ids import small_kb, small_rules
+from attack.processes import run_apart
+
+from kblrn_pyg.cli.main import main
+from kblrn_pyg.data import DataError
+from kblrn_pyg.data.store import load_tensors, save_splits, save_tensors
+from kblrn_pyg.rules import RuleSet
+
+
+@pytest.mark.parametrize(
+    ("attack", "trials"),
+    [("bits", 400), ("lengths", 100), ("contents", 150), ("pickles", 100)],
+)
+def test_files_are_refused_or_used(attack, trials):
+    found = run_apart(f"files.attack_{attack}", trials)
+    assert not found.failure
+    assert found.trials >= trials
+    assert {f"refused {name}" for name in LOADERS} <= set(found.outcomes)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"steps": lambda steps: steps + (1 << 56)}, "'steps' must hold codes"),
+        ({"steps": lambda steps: -steps - 2}, "'steps' must hold codes of 'relations'"),
+        ({"head": lambda head: head.flip(0)}, "'head' must hold ids .* in their order"),
+        ({"head": lambda head: head + 3}, "'head' must hold ids of 'relations'"),
+        ({"support": lambda support: support[1:]}, "'support' must have .* entries"),
+        ({"parallel": lambda flag: ~flag}, "parallel bodies must have two steps"),
+        ({"body_size": lambda size: size - 10**6}, "'body_size' must hold counts"),
+        ({"head": lambda head: head.double()}, "'head' must be a tensor of 1 dimens"),
+        ({"semantics": lambda _: {"equal_ends": 1}}, "the semantics are unknown"),
+        ({"relations": lambda _: ["a", "a", "b"]}, "'relations' must not repeat"),
+    ],
+)
+def test_rules_that_kernels_could_not_follow_are_refused(tmp_path, change, message):
+    rules = small_rules().to_dict()
+    for name, new in change.items():
+        rules[name] = new(rules[name])
+    save_tensors(rules, tmp_path / "rules.pt", "rules")
+    with pytest.raises(DataError, match=rf"rules\.pt: .*{message}"):
+        RuleSet.load(tmp_path / "rules.pt")
+    kb = small_kb().clone()
+    kb.rules = rules
+    with pytest.raises(DataError, match=message):
+        RuleSet.of_data(kb)
+
+
+def test_facts_beyond_the_entities_are_refused(tmp_path, capsys):
+    """A high bit allocated terabytes in 'kblrn data'."""
+    kb = small_kb().clone()
+    kb["entity", "a", "entity"].edge_index[0, 0] |= 1 << 40
+    path = tmp_path / "processed" / "splits.kb"
+    save_splits(dict.fromkeys(("train", "val", "test"), kb), path)
+    assert main(["data", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "edge_index must lie in 0 to 8" in error
+
+
+def test_models_of_other_sizes_are_refused():
+    path = folder() / "other.pt"
+    for change in (
+        {"sizes": [10**9, 3]},
+        {"negatives": [0, "triple"]},
+        {"dtype": "load"},
+    ):
+        stored = load_tensors(folder() / "model.pt", KINDS["model.pt"])
+        save_tensors(stored | change, path, "model")
+        with pytest.raises(DataError, match=r"other\.pt: "):
+            LOADERS["model.pt"](path)
+    assert torch.is_tensor(stored["known"])

@@ -1,0 +1,116 @@
+"""Inputs that are too long, too large or endless: refused by line, in little memory."""
+
+import gzip
+import io
+import math
+import subprocess
+import sys
+
+import pytest
+
+from kblrn_pyg.data import DataError, read_kb, rows
+from kblrn_pyg.data.dates import decimal_year
+from kblrn_pyg.rules import read_rules
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+
+
+@pytest.mark.parametrize("digits", [16, 400, 5000])
+def test_years_of_many_digits_are_no_dates(digits):
+    for text in ("9" * digits, "-" + "9" * digits, f"{'9' * digits}-01-01"):
+        assert math.isnan(decimal_year(text))
+    assert decimal_year("9" * 15) == 10.0**15 - 1
+
+
+def test_a_year_of_many_digits_is_skipped_in_a_file(tmp_path):
+    pytest.importorskip("pyoxigraph")
+    year = f'<x:a> <x:n> "{"9" * 400}"^^<{XSD}gYear> .\n'
+    (tmp_path / "a.nt").write_text(f"<x:a> <x:r> <x:b> .\n{year}")
+    _, report = read_kb(tmp_path / "a.nt")
+    assert report.num_other_literals == 1
+
+
+@pytest.mark.parametrize(
+    "count", ["1e300", "-5", "nan", "inf", "-inf", "1e16", "9" * 400]
+)
+def test_counts_of_rules_must_be_counts(count):
+    with pytest.raises(DataError, match=r"<lines>:1: .* is not a count"):
+        read_rules([f"{count}\t1\t0.5\tr(X,Y) <= a(X,Y)"], ["r", "a"])
+    amie = f"?a  a  ?b   => ?a  r  ?b\t0.5\t0.5\t0.5\t1\t{count}\t2"
+    with pytest.raises(DataError, match=r"<lines>:1: .* is not a count"):
+        read_rules([amie], ["r", "a"])
+
+
+def test_a_tiny_coverage_is_no_reason_to_fail():
+    amie = "?a  a  ?b   => ?a  r  ?b\t1e-300\t0.5\t0.5\t1\t2\t2"
+    rules, _ = read_rules([amie], ["r", "a"])
+    assert rules.head_size.tolist() == [2**53]
+
+
+@pytest.mark.parametrize("ending", ["tsv", "csv", "nt", "tsv.gz", "csv.gz", "nt.gz"])
+@pytest.mark.parametrize("begin", ["", "first"])
+def test_endless_lines_are_refused(tmp_path, monkeypatch, ending, begin):
+    if ending.startswith("nt"):
+        pytest.importorskip("pyoxigraph")
+    monkeypatch.setattr(rows, "MAX_LINE_BYTES", 1 << 21)
+    line = {"t": "a\tr\tb\n", "c": "a,r,b\n", "n": "<x:a> <x:r> <x:b> .\n"}[ending[0]]
+    long = b'<x:a> <x:r> "' if ending.startswith("nt") else b""
+    content = (line * 2 if begin else "").encode() + long + b"z" * (5 << 20)
+    path = tmp_path / f"a.{ending}"
+    path.write_bytes(gzip.compress(content) if ending.endswith("gz") else content)
+    message = rf"a\.{ending}:{3 if begin else 1}: the line is longer than 2 MB"
+    with pytest.raises(DataError, match=message):
+        read_kb(path)
+
+
+def test_endless_lines_of_rules_and_numbers_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(rows, "MAX_LINE_BYTES", 1 << 21)
+    (tmp_path / "r.tsv").write_bytes(b"z" * (5 << 20))
+    with pytest.raises(DataError, match=r"r\.tsv:1: the line is longer than 2 MB"):
+        read_rules(tmp_path / "r.tsv", ["r"])
+    with pytest.raises(DataError, match=r"r\.tsv:1: the line is longer than 2 MB"):
+        read_kb([("a", "r", "b")], numerical=tmp_path / "r.tsv")
+
+
+def test_lines_below_the_limit_are_read_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(rows, "MAX_LINE_BYTES", 1 << 21)
+    name = "é" * (1 << 19)
+    (tmp_path / "a.tsv").write_text(f"{name}\tr\tb\nb\tr\t{name}\n" * 2)
+    kbs, _ = read_kb(tmp_path / "a.tsv")
+    assert kbs["train"]["entity"].name == [name, "b"]
+
+
+BOMB = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+from kblrn_pyg.data import DataError, read_kb
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    read_kb(sys.argv[1])
+except DataError as error:
+    print(error)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.parametrize("kind", ["bomb.csv.gz", "/dev/zero"])
+def test_a_bomb_takes_little_memory(tmp_path, kind):
+    """Half a gigabyte of zeros in half a megabyte, and zeros without an end."""
+    path = kind
+    if kind != "/dev/zero":
+        path = tmp_path / kind
+        raw = io.BytesIO()
+        with gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=1) as file:
+            for _ in range(512):
+                file.write(bytes(1 << 20))
+        path.write_bytes(raw.getvalue())
+    done = subprocess.run(
+        [sys.executable, "-c", BOMB, str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=600,
+    )
+    message, kilobytes = done.stdout.splitlines()
+    assert ":1: the line is longer than 16 MB" in message
+    assert int(kilobytes) < 150_000

@@ -1,0 +1,174 @@
+"""Runs under attack: two trainings at once, edited settings, other threads."""
+
+import json
+import subprocess
+import sys
+import threading
+from copy import deepcopy
+
+import pytest
+import torch
+from attack.ids import small_kb, small_model
+
+from kblrn_pyg.cli.main import main
+from kblrn_pyg.data import DataError, make_kb
+from kblrn_pyg.datasets import write_local_kb
+from kblrn_pyg.nn import KBLRN
+from kblrn_pyg.training import Run, fit
+from kblrn_pyg.training.process import only_training
+
+HOLD = """
+import sys, time
+from kblrn_pyg.training import Run
+run = Run(sys.argv[1])
+run.lock()
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+def train(path, **changes):
+    model = deepcopy(small_model("l", "sampled"))
+    options = {"epochs": 1, "validate_every": 1, "run": Run(path)} | changes
+    fit(model, small_kb(), small_kb(), **options)
+    return model.state_dict()
+
+
+def test_a_folder_has_one_training_at_a_time(tmp_path):
+    path = tmp_path / "run"
+    train(path)
+    before = {one.name: one.read_bytes() for one in path.iterdir()}
+    words = [sys.executable, "-c", HOLD, str(path)]
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout.readline() == "locked\n"
+        for resume in (True, False):
+            with pytest.raises(DataError, match="run: another training is writing"):
+                train(path, epochs=2, resume=resume)
+        assert before == {one.name: one.read_bytes() for one in path.iterdir()}
+        other.kill()  # which unlocks it
+        other.wait()
+    train(path, epochs=2)
+    assert [line["epoch"] for line in Run(path).read_log()] == [1, 2]
+
+
+def test_a_new_folder_of_another_training_is_not_removed(tmp_path):
+    run = Run(tmp_path / "run")
+    run.lock()
+    with pytest.raises(DataError, match="another training is writing"):
+        train(tmp_path / "run")
+    assert (tmp_path / "run").is_dir()
+    run.close()
+    train(tmp_path / "run")
+
+
+def test_two_threads_do_not_train_at_once(tmp_path):
+    """They would change each other's random numbers."""
+    found = []
+
+    def other():
+        try:
+            train(tmp_path / "other")
+        except RuntimeError as error:
+            found.append(str(error))
+
+    with only_training():
+        with only_training():  # a training in a callback of the same thread
+            pass
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+    assert found == [
+        "another thread of this process is training, use a process for each"
+    ]
+    train(tmp_path / "other")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("edited")
+    kbs = dict.fromkeys(("train", "val", "test"), small_kb())
+    write_local_kb(folder / "kb", kbs)
+    words = "--experts l --hidden-channels 4 --num-negatives 5 --epochs 1".split()
+    run = ["--out", str(folder / "run")]
+    assert main(["train", str(folder / "kb"), *words, *run]) == 0
+    return folder
+
+
+EDITS = {
+    "another size": {"model": {"hidden_channels": 5}},
+    "a text": {"model": {"hidden_channels": "many"}},
+    "a fraction": {"training": {"batch_size": 2.5}},
+    "nothing": {"training": {"lr": None}},
+    "a list": {"training": []},
+    "no letters": {"model": {"experts": 7}},
+    "an unknown name": {"training": {"hops": 2}},
+    "not a number": {"training": {"lr": float("nan")}},
+    "a data set of a number": {"dataset": 5},
+    "a root of a list": {"root": ["/"]},
+    "a missing data set": {"dataset": "/nowhere/\x1b[2J"},
+    "threads": {"threads": "two"},
+    "negative threads": {"threads": -3},
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_edited_settings_are_refused_in_a_line(trained, capfd, edit):
+    path = trained / "run" / "settings.json"
+    before = path.read_text()
+    settings = json.loads(before)
+    for name, value in EDITS[edit].items():
+        if isinstance(value, dict):
+            settings[name] |= value
+        else:
+            settings[name] = value
+    path.write_text(json.dumps(settings))
+    dataset, run = str(trained / "kb"), str(trained / "run")
+    try:
+        codes = [
+            main(["train", dataset, "--out", run, "--resume", "--epochs", "2"]),
+            main(["evaluate", run]),
+        ]
+    finally:
+        path.write_text(before)
+    error = capfd.readouterr().err
+    assert set(codes) <= {0, 2}
+    assert codes[0] == 2
+    assert "Traceback" not in error
+    assert "\x1b" not in error
+    assert all(
+        line.startswith("kblrn ") for line in error.splitlines() if line[:3] != "the"
+    )
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000, "\x00", '{"model": 1}'])
+def test_settings_of_another_form(trained, capfd, text):
+    path = trained / "run" / "settings.json"
+    before = path.read_text()
+    path.write_text(text)
+    try:
+        code = main(
+            ["train", str(trained / "kb"), "--out", str(path.parent), "--resume"]
+        )
+    finally:
+        path.write_text(before)
+    assert code == 2
+    assert capfd.readouterr().err.count("\n") == 1
+
+
+def test_numbers_that_require_gradients(tmp_path):
+    kb = small_kb().clone()
+    kb["entity"].x = kb["entity"].x.clone().requires_grad_()
+    model = KBLRN.from_data(kb, "n", threshold=0.1, num_negatives=3)
+    fit(model, kb, kb, epochs=1, validate_every=1, run=Run(tmp_path / "run"))
+    some = torch.tensor([0, 1])
+    expected = KBLRN.load(tmp_path / "run" / "model.pt").score_tails(some, some)
+    assert torch.equal(model.score_tails(some, some), expected)
+
+
+def test_relations_of_one_name_are_refused():
+    with pytest.raises(
+        ValueError, match=r"'relations' must not repeat \(got 'r' twice"
+    ):
+        make_kb(["a", "b"], ["r", "r"], tuple(torch.tensor([[0, 0], [0, 1], [1, 1]])))
