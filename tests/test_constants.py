@@ -129,6 +129,10 @@ def test_too_many_rules_raise_the_support(families, mined, caplog):
     assert "only those of more are kept" in caplog.text
     assert 0 < len(few) <= len(mined) // 3
     assert few == mined.filter(min_support=int(few.support.min()))
+    # Rules without a body count, too, even if there are no others.
+    triples = [(0, 0, 9), (1, 0, 9), (2, 0, 9), (3, 0, 8), (4, 0, 8)]
+    assert len(mine_constants(as_kb(triples, 10, 1))) == 2
+    assert len(mine_constants(as_kb(triples, 10, 1), max_rules=1)) == 1
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,12 @@ from kblrn_pyg.datasets.names import COUNTS
 from kblrn_pyg.nn import INSTANCES, SCORERS
 from kblrn_pyg.nn.build import LETTERS
 from kblrn_pyg.nn.settings import SCORER_NAMES, are_letters
-from kblrn_pyg.rules import MineSettings, mine_rules
+from kblrn_pyg.rules import (
+    ConstantSettings,
+    MineSettings,
+    mine_constants,
+    mine_rules,
+)
 from kblrn_pyg.settings import default_of
 
 HEAVY = ("torch", "torch_geometric", "numba", "numpy", "matplotlib", "networkx")
@@ -159,6 +164,10 @@ def test_scorers_and_letters():
 
 
 def test_settings_of_mining():
-    parameters = inspect.signature(mine_rules).parameters
-    for field in fields(MineSettings):
-        assert parameters[field.name].default == default_of(field), field.name
+    for settings, mine in (
+        (MineSettings, mine_rules),
+        (ConstantSettings, mine_constants),
+    ):
+        parameters = inspect.signature(mine).parameters
+        for field in fields(settings):
+            assert parameters[field.name].default == default_of(field), field.name

@@ -68,6 +68,9 @@ class CountedRules(NamedTuple):
     pca_body: np.ndarray
 
 
+_NO_RULES = CountedRules(np.empty(0, np.int64), *(np.empty(0, np.int32),) * 3)
+
+
 def examples(features: Features, max_degree: int) -> np.ndarray:
     """Tells which entities are examples of rules, and says how many are none."""
     counted = np.diff(features.ptr) <= max_degree
@@ -96,6 +99,7 @@ def count_all(
     rows: Ids,
     thresholds: Thresholds,
     max_rules: int,
+    first: CountedRules | None = None,
     progress: bool = True,
 ) -> CountedRules | None:
     r"""Finds all rules that reach thresholds, or nothing if there are too many.
@@ -106,6 +110,8 @@ def count_all(
         rows (numpy.ndarray): The features that are bodies.
         thresholds (Thresholds): What rules must reach.
         max_rules (int): The largest number of rules.
+        first (CountedRules, optional): Rules that come before all others.
+            (default: :obj:`None`)
         progress (bool, optional): Whether to show a progress bar if it takes some
             time. (default: :obj:`True`)
     """
@@ -124,14 +130,17 @@ def count_all(
         number = np.bincount(row[keep], minlength=len(found.number))
         return CountedRules(number, *(column[keep] for column in found[1:]))
 
-    found, total = {}, 0
+    found, total = {}, 0 if first is None else len(first.target)
+    if total > max_rules:
+        return None
     for i, rules in _run(mine, parts, features, progress):
         found[i], total = rules, total + len(rules.target)
         if total > max_rules:
             return None
-    empty = CountedRules(np.empty(0, np.int64), *(np.empty(0, np.int32),) * 3)
-    several = zip(*[empty, *(found[i] for i in range(len(parts)))])
-    return CountedRules(*map(np.concatenate, several))
+    several = [first or _NO_RULES, *(found.pop(i) for i in range(len(parts)))]
+    columns = [list(column) for column in zip(*several)]
+    del several
+    return CountedRules(*map(_joined, columns))
 
 
 def count_given(
@@ -196,6 +205,13 @@ def _parts(features: Features, counted: np.ndarray, rows: Ids) -> list[slice]:
     bounds = np.linspace(0, done[-1], _PARTS_A_THREAD * default_threads() + 1)
     bounds = np.unique(np.append(np.searchsorted(done, bounds), [0, len(rows)]))
     return [slice(a, b) for a, b in zip(bounds[:-1].tolist(), bounds[1:].tolist())]
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    """Joins the parts of a column, which are then free: there may be many rules."""
+    column = np.concatenate(parts)
+    parts.clear()
+    return column
 
 
 def _run(

@@ -13,7 +13,6 @@ from kblrn_pyg.kernels.constant_rules import (
     features_of,
     stable_order,
 )
-from kblrn_pyg.rules.columns import Ids
 from kblrn_pyg.rules.constant_columns import ANY, NO_BODY
 from kblrn_pyg.rules.constant_counts import (
     CountedRules,
@@ -101,34 +100,32 @@ def _mine(
     """Returns all rules, ordered by their columns, or nothing if there are too many."""
     size = count_holders(features, counted)
     rank = _rank(features)
-    by_rank = np.empty_like(rank)
+    by_rank = np.empty(len(rank), np.int64)
     by_rank[rank] = np.arange(len(rank))
     usual = _usual(features, size, int(counted.sum()), thresholds)
     # Bodies in order: then rules only remain to be ordered by their heads.
     rows = by_rank[size[by_rank] >= thresholds.support]
-    given = features, counted, rows, thresholds, max_rules - len(usual.target), progress
+    given = features, counted, rows, thresholds, max_rules, usual, progress
     found = count_all(*given)
     if found is None:
         return None
-    target, support, pca_body = map(np.concatenate, zip(usual[1:], found[1:]))
     # The empty body comes behind all features here, and before them in the order.
-    empty = np.full(len(usual.target), len(size), np.int32)
-    source = np.append(empty, np.repeat(rows.astype(np.int32), found.number))
-    del found
+    bodies = np.append(len(size), rows).astype(np.int32)
+    source = np.repeat(bodies, found.number)
+    _, target, support, pca_body = found
+    del found  # and all else as soon as possible: there may be many rules
     order = stable_order(rank[target], len(rank))
-    source, target = source[order], target[order]
+    columns = {"support": support[order], "pca_body_size": pca_body[order]}
+    del support, pca_body
     code = np.append(features.code, NO_BODY).astype(np.int32)
     entity = np.append(features.entity, ANY).astype(np.int32)
     size = np.append(size, np.int32(counted.sum()))
-    return {
-        "head_code": code[target],
-        "head_entity": entity[target],
-        "body_code": code[source],
-        "body_entity": entity[source],
-        "support": support[order],
-        "body_size": size[source],
-        "pca_body_size": pca_body[order],
-    }
+    target = target[order]
+    columns |= {"head_code": code[target], "head_entity": entity[target]}
+    del target
+    source = source[order]
+    columns |= {"body_code": code[source], "body_entity": entity[source]}
+    return columns | {"body_size": size[source]}
 
 
 def _usual(
@@ -143,11 +140,12 @@ def _usual(
     return CountedRules(np.array([keep.sum()]), *columns)
 
 
-def _rank(features: Features) -> Ids:
+def _rank(features: Features) -> np.ndarray:
     """Returns the place of each feature in the order of codes and entities."""
     num_groups, size = int(features.code_ptr[-1]), np.diff(features.code_ptr)
     codes = np.arange(len(size))
     # Features are grouped by the codes of the steps back; 'any' comes first.
     begin = np.append(0, np.cumsum(size[codes ^ 1] + 1))[:-1]
     within = np.arange(num_groups) - np.repeat(features.code_ptr[:-1], size)
-    return np.append(begin[features.code[:num_groups]] + 1 + within, begin)
+    rank = np.append(begin[features.code[:num_groups]] + 1 + within, begin)
+    return rank.astype(np.int32)
