@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from kblrn_pyg.data.holdout import hold_out
     from kblrn_pyg.data.kb import ask, flat_triples, make_kb
     from kblrn_pyg.data.known import KnownFacts
+    from kblrn_pyg.data.layers import LayerFeatures, layer_features, pair_attributes
     from kblrn_pyg.data.names import Names, Vocabulary
     from kblrn_pyg.data.ntriples import read_ntriples
     from kblrn_pyg.data.numerical import (
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
         differences,
         numerical_features,
     )
+    from kblrn_pyg.data.pairs import PairAttribute
     from kblrn_pyg.data.queries import Queries
     from kblrn_pyg.data.read import read_kb
     from kblrn_pyg.data.statistics import Statistics, kb_statistics
@@ -39,10 +41,12 @@ __all__ = [
     "BuildReport",
     "DataError",
     "KnownFacts",
+    "LayerFeatures",
     "NamedTriples",
     "NamedValues",
     "Names",
     "NumericalFeatures",
+    "PairAttribute",
     "Queries",
     "Statistics",
     "Vocabulary",
@@ -56,9 +60,11 @@ __all__ = [
     "from_homogeneous",
     "hold_out",
     "kb_statistics",
+    "layer_features",
     "load_kb",
     "make_kb",
     "numerical_features",
+    "pair_attributes",
     "read_kb",
     "read_ntriples",
     "read_triples",
