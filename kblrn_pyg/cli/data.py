@@ -75,7 +75,10 @@ def _layer_lines(data: "HeteroData") -> list[str]:
 
     logs = [one.name for one in pair_attributes(data) if "log" in one.kind]
     useless = [f"{name} ({reason})" for name, reason in left_out(data).items()]
-    lines = {"compared by logarithms": logs, "attributes that are left out": useless}
+    lines = {
+        "compared by logarithms, too": logs,
+        "attributes that are left out": useless,
+    }
     return [
         f"layers of numbers, {what}: {listing(names[:_MAX_LISTED], len(names))}"
         for what, names in lines.items()

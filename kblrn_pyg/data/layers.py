@@ -21,8 +21,8 @@ logger = logging.getLogger(__name__)
 
 # The most knots at quantiles of training triples, and of arbitrary pairs.
 _TRUE_KNOTS, _OTHER_KNOTS = 33, 17
-# The number of training triples that justifies another knot.
-_TRIPLES_PER_KNOT = 5
+# The number of training triples that justifies another knot of either kind.
+_TRIPLES_PER_KNOT = 10
 # The least number of training triples that a layer can learn from.
 _LEAST_TRIPLES = 5
 # The least number of entities that must have an attribute.
@@ -119,9 +119,26 @@ def layer_features(
     return found.features(attributes)
 
 
+def compared_triples(
+    data: HeteroData, relation: int, attribute: PairAttribute
+) -> Floats:
+    r"""Returns how numbers compare in the training triples that have both.
+
+    Args:
+        data (HeteroData): The knowledge base.
+        relation (int): The relation.
+        attribute (PairAttribute): What to compare.
+    """
+    x = data["entity"].x.detach().double().numpy()
+    head, tail = data[data.edge_types[relation]].edge_index.numpy()
+    rows = attribute.side(x[head], is_tail=False), attribute.side(x[tail], is_tail=True)
+    compared = compare_rows(*rows)
+    return compared[~np.isnan(compared)]
+
+
 def pair_attributes(data: HeteroData) -> list[PairAttribute]:
     r"""Returns what layers may compare: each attribute that can inform, by its
-    difference, or by the difference of logarithms if it has heavy tails.
+    difference, and by the difference of logarithms, too, if it has heavy tails.
 
     Args:
         data (HeteroData): The knowledge base.
@@ -228,9 +245,10 @@ def find_knots(true: Floats, arbitrary: Floats) -> Floats:
         true (numpy.ndarray): What training triples have.
         arbitrary (numpy.ndarray): What arbitrary pairs have.
     """
-    number = int(np.clip(len(true) // _TRIPLES_PER_KNOT, 2, _TRUE_KNOTS - 1)) + 1
-    found = [np.quantile(true, np.linspace(0, 1, number))]
-    found.append(np.quantile(arbitrary, np.linspace(0, 1, _OTHER_KNOTS)))
+    found = []
+    for values, most in ((true, _TRUE_KNOTS), (arbitrary, _OTHER_KNOTS)):
+        number = int(np.clip(len(true) // _TRIPLES_PER_KNOT, 2, most - 1)) + 1
+        found.append(np.quantile(values, np.linspace(0, 1, number)))
     values, count = np.unique(true, return_counts=True)
     frequent = values[count >= max(_FREQUENT * len(true), 3)]
     distinct = np.unique(np.concatenate([true, arbitrary])) if len(frequent) else values

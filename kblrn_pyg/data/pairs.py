@@ -77,20 +77,34 @@ def compare_rows(head: Floats, tail: Floats) -> Floats:
     return apart[0] if len(apart) == 1 else np.sqrt((apart**2).sum(axis=0))
 
 
-def in_own_unit(kind: str, compared: float) -> float:
+def in_own_unit(kind: str, compared: Floats) -> Floats:
     r"""Turns what layers look at into ratios, and into kilometres on the Earth.
 
     Args:
         kind (str): The kind of a :class:`PairAttribute`.
-        compared (float): A logarithm of a ratio, a difference, or the length of
-            a straight line through the Earth.
+        compared (numpy.ndarray): Logarithms of ratios, differences, or lengths
+            of straight lines through the Earth.
     """
     if kind == "log_ratio":
-        return float(np.exp(compared))
+        return np.exp(compared)
     if kind == "haversine":
-        half = min(compared / (2 * EARTH_RADIUS), 1.0)
-        return float(2 * EARTH_RADIUS * np.arcsin(half))
+        half = np.minimum(compared / (2 * EARTH_RADIUS), 1.0)
+        return 2 * EARTH_RADIUS * np.arcsin(half)
     return compared
+
+
+def from_own_unit(kind: str, values: Floats) -> Floats:
+    r"""Reverses :meth:`in_own_unit`.
+
+    Args:
+        kind (str): The kind of a :class:`PairAttribute`.
+        values (numpy.ndarray): Ratios, differences, or kilometres on the Earth.
+    """
+    if kind == "log_ratio":
+        return np.log(values)
+    if kind == "haversine":
+        return 2 * EARTH_RADIUS * np.sin(values / (2 * EARTH_RADIUS))
+    return values
 
 
 def _on_sphere(latitude: Floats, longitude: Floats) -> Floats:
@@ -103,33 +117,36 @@ def _on_sphere(latitude: Floats, longitude: Floats) -> Floats:
 
 
 def plain_attributes(x: Floats, names: Sequence[str]) -> list[PairAttribute]:
-    r"""Returns the comparison of each attribute with itself, by difference or ratio.
-
-    Where numbers have heavy tails, and logarithms have not, logarithms are
-    compared.
+    r"""Returns the comparisons of each attribute with itself: by difference, and by
+    logarithms, too, where numbers have heavy tails and logarithms have not.
 
     Args:
         x (numpy.ndarray): The numbers of entities.
         names (sequence): The name of each attribute.
     """
-    return [_plain(i, name, x[:, i]) for i, name in enumerate(names)]
+    found = []
+    for i, name in enumerate(names):
+        found.append(PairAttribute(name, "difference", i, i))
+        found += _by_logarithms(i, name, x[:, i])
+    return found
 
 
-def _plain(i: int, name: str, column: Floats) -> PairAttribute:
+def _by_logarithms(i: int, name: str, column: Floats) -> list[PairAttribute]:
     values = column[~np.isnan(column)]
     nonzero = np.abs(values[values != 0])
     if not len(nonzero):
-        return PairAttribute(name, "difference", i, i)
+        return []
     scale = float(np.quantile(nonzero, 0.05))
     is_positive = bool((values > 0).all())
-    logs = np.sign(values) * np.log1p(np.abs(values) / scale)
     if is_positive:
         logs = np.log(values)
-    if _tails(values) < _HEAVY or _tails(values) < 2 * _tails(logs):
-        return PairAttribute(name, "difference", i, i)
+    else:
+        logs = np.sign(values) * np.log1p(np.abs(values) / scale)
+    if _tails(values) < max(_HEAVY, 2 * _tails(logs)):
+        return []
     if is_positive:
-        return PairAttribute(name, "log_ratio", i, i)
-    return PairAttribute(name, "signed_log", i, i, scale)
+        return [PairAttribute(name, "log_ratio", i, i)]
+    return [PairAttribute(name, "signed_log", i, i, scale)]
 
 
 # From this on, tails are heavy. Those of a normal distribution are 3.4.

@@ -15,6 +15,9 @@ from numba import njit
 # points in space, whose three coordinates are in consecutive columns.
 DIFFERENCE, DISTANCE = 0, 1
 
+# How many pieces distances are cut into, to find knots without a search.
+_PIECES = 256
+
 
 class Layers(NamedTuple):
     r"""The layers of all relations, and the numbers behind them.
@@ -71,11 +74,7 @@ def add_layers(layers, is_tail, entity, rel, numbers, scores):
                 _add_sorted(layers, i, is_tail, own, begin, end, table, of_unknown, row)
                 continue
             own = point_of(layers, mine, entity[q])
-            for k in range(end - begin):
-                x = _distance_to(layers, own, other, k)
-                row[layers.known[begin + k]] += (
-                    value_at(layers, i, x, table) - of_unknown
-                )
+            _add_distances(layers, i, own, other, table, of_unknown, row)
         if base != 0:
             for c in range(len(row)):
                 row[c] += base
@@ -105,11 +104,7 @@ def layer_gradient(layers, is_tail, entity, rel, grad, table_grad, missing_grad)
                 )
             else:
                 own = point_of(layers, mine, entity[q])
-                for k in range(end - begin):
-                    x = _distance_to(layers, own, other, k)
-                    of_one = row[layers.known[begin + k]]
-                    add_gradient_at(layers, i, x, of_one, table_grad)
-                    known += of_one
+                known = _distance_gradient(layers, i, own, other, row, table_grad)
             missing_grad[i, is_tail] += total - known
 
 
@@ -120,6 +115,7 @@ def score_layers(layers, is_tail, entity, rel, candidates, numbers, scores):
     for q in range(len(entity)):
         for i in range(layers.ptr[rel[q]], layers.ptr[rel[q] + 1]):
             mine, other = _sides(layers, i, is_tail)
+            first, last = layers.knot_ptr[i], layers.knot_ptr[i + 1]
             is_known = not math.isnan(layers.value[mine, entity[q]])
             for j in range(candidates.shape[1]):
                 c = candidates[q, j]
@@ -127,7 +123,7 @@ def score_layers(layers, is_tail, entity, rel, candidates, numbers, scores):
                     scores[q, j] += missing[i, is_tail] if is_known else 0.0
                 elif is_known:
                     x = compare(layers, i, is_tail, entity[q], c)
-                    scores[q, j] += value_at(layers, i, x, table)
+                    scores[q, j] += value_at(layers.knot, first, last, x, table)
                 else:
                     scores[q, j] += missing[i, 1 - is_tail]
 
@@ -140,6 +136,7 @@ def layer_gradient_of(
     for q in range(len(entity)):
         for i in range(layers.ptr[rel[q]], layers.ptr[rel[q] + 1]):
             mine, other = _sides(layers, i, is_tail)
+            first, last = layers.knot_ptr[i], layers.knot_ptr[i + 1]
             is_known = not math.isnan(layers.value[mine, entity[q]])
             for j in range(candidates.shape[1]):
                 c = candidates[q, j]
@@ -147,7 +144,7 @@ def layer_gradient_of(
                     missing_grad[i, is_tail] += grad[q, j] if is_known else 0.0
                 elif is_known:
                     x = compare(layers, i, is_tail, entity[q], c)
-                    add_gradient_at(layers, i, x, grad[q, j], table_grad)
+                    add_gradient_at(layers.knot, first, last, x, grad[q, j], table_grad)
                 else:
                     missing_grad[i, 1 - is_tail] += grad[q, j]
 
@@ -164,30 +161,36 @@ def compare(layers, i, is_tail, entity, candidate):
 
 
 @njit(cache=True, nogil=True)
-def value_at(layers, i, x, table):
-    """Returns the value of a layer."""
-    begin, end = layers.knot_ptr[i], layers.knot_ptr[i + 1]
-    k = _place(layers.knot, begin, end, x)
+def value_at(knot, begin, end, x, table):
+    """Returns the value of a layer, given its first knot and what follows its last."""
+    return _value_before(knot, begin, end, _place(knot, begin, end, x), x, table)
+
+
+@njit(cache=True, nogil=True)
+def add_gradient_at(knot, begin, end, x, grad, table_grad):
+    """Adds the gradient of a layer's value to those of its knots."""
+    k = _place(knot, begin, end, x)
+    _add_gradient_before(knot, begin, end, k, x, grad, table_grad)
+
+
+@njit(cache=True, nogil=True)
+def _value_before(knot, begin, end, k, x, table):
+    """Returns the value of a layer at a number, of which ``k`` is the next knot."""
     if k == begin:
         return table[begin]
     if k == end:
         return table[end - 1]
-    knot = layers.knot
     part = (x - knot[k - 1]) / (knot[k] - knot[k - 1])
     return table[k - 1] + part * (table[k] - table[k - 1])
 
 
 @njit(cache=True, nogil=True)
-def add_gradient_at(layers, i, x, grad, table_grad):
-    """Adds the gradient of a layer's value to those of its knots."""
-    begin, end = layers.knot_ptr[i], layers.knot_ptr[i + 1]
-    k = _place(layers.knot, begin, end, x)
+def _add_gradient_before(knot, begin, end, k, x, grad, table_grad):
     if k == begin:
         table_grad[begin] += grad
     elif k == end:
         table_grad[end - 1] += grad
     else:
-        knot = layers.knot
         part = (x - knot[k - 1]) / (knot[k] - knot[k - 1])
         table_grad[k - 1] += (1 - part) * grad
         table_grad[k] += part * grad
@@ -223,21 +226,76 @@ def point_of(layers, column, entity):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _distance_to(layers, own, column, k):
-    """Returns the distance to the candidate at a place among the known ones."""
-    ptr, value = layers.known_ptr, layers.known_value
-    other = (
-        value[ptr[column] + k],
-        value[ptr[column + 1] + k],
-        value[ptr[column + 2] + k],
-    )
-    return _distance(own, other)
-
-
-@njit(cache=True, nogil=True, inline="always")
 def _distance(point, other):
     x, y, z = point[0] - other[0], point[1] - other[1], point[2] - other[2]
     return math.sqrt(x * x + y * y + z * z)
+
+
+@njit(cache=True, nogil=True)
+def _guide(knot, begin, end):
+    """Returns the first knot in or behind each of many even pieces of distances."""
+    guide = np.empty(_PIECES + 1, np.int64)
+    k = begin
+    for piece in range(_PIECES + 1):
+        low = piece * (knot[end - 1] / _PIECES)
+        while k < end and knot[k] < low:
+            k += 1
+        # One less, as a piece may seem to begin earlier by rounding.
+        guide[piece] = max(k - 1, begin)
+    return guide
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _guided_place(knot, end, guide, x):
+    """Returns the first knot that is greater, in few steps."""
+    if x >= knot[end - 1]:
+        return end
+    k = guide[int(x * (_PIECES / knot[end - 1]))]
+    while knot[k] <= x:
+        k += 1
+    return k
+
+
+@njit(cache=True, nogil=True)
+def _axes(layers, column):
+    """Returns the coordinates of the candidates that have them."""
+    ptr, value = layers.known_ptr, layers.known_value
+    return (
+        value[ptr[column] : ptr[column + 1]],
+        value[ptr[column + 1] : ptr[column + 2]],
+        value[ptr[column + 2] : ptr[column + 3]],
+    )
+
+
+@njit(cache=True, nogil=True)
+def _add_distances(layers, i, own, other, table, of_unknown, row):
+    """Adds a layer of distances."""
+    begin, end = layers.knot_ptr[i], layers.knot_ptr[i + 1]
+    first, knot, known = layers.known_ptr[other], layers.knot, layers.known
+    xs, ys, zs = _axes(layers, other)
+    guide = _guide(knot, begin, end)
+    for k in range(len(xs)):
+        x = _distance(own, (xs[k], ys[k], zs[k]))
+        place = _guided_place(knot, end, guide, x)
+        value = _value_before(knot, begin, end, place, x, table)
+        row[known[first + k]] += value - of_unknown
+
+
+@njit(cache=True, nogil=True)
+def _distance_gradient(layers, i, own, other, row, table_grad):
+    """Adds the gradient of a layer of distances; returns that of all candidates."""
+    begin, end = layers.knot_ptr[i], layers.knot_ptr[i + 1]
+    first, knot, known = layers.known_ptr[other], layers.knot, layers.known
+    xs, ys, zs = _axes(layers, other)
+    guide = _guide(knot, begin, end)
+    everywhere = 0.0
+    for k in range(len(xs)):
+        x = _distance(own, (xs[k], ys[k], zs[k]))
+        grad = row[known[first + k]]
+        place = _guided_place(knot, end, guide, x)
+        _add_gradient_before(knot, begin, end, place, x, grad, table_grad)
+        everywhere += grad
+    return everywhere
 
 
 @njit(cache=True, nogil=True)

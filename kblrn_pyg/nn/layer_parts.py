@@ -31,10 +31,10 @@ def layer_part(
     compared = compare_rows(
         attribute.side(head, is_tail=False), attribute.side(tail, is_tail=True)
     )
-    both = in_own_unit(attribute.kind, float(compared[0]))
+    both = float(in_own_unit(attribute.kind, compared)[0])
     if attribute.kind == "signed_log":
         both = head[0, attribute.a] - tail[0, attribute.b]
-    low, high = (in_own_unit(attribute.kind, u) for u in features.usual[i].tolist())
+    low, high = in_own_unit(attribute.kind, features.usual[i].numpy()).tolist()
     is_known = both == both  # NaN, the unknown, differs from itself
     details: dict[str, Any] = {"attribute": attribute.name, "kind": attribute.kind}
     details |= {"head": _numbers(attribute, head[0], False)}
