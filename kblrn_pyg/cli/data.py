@@ -70,13 +70,20 @@ def _describe(name: str, splits: "dict[str, HeteroData]") -> str:
 def _layer_lines(data: "HeteroData") -> list[str]:
     """Says what layers of numbers compare by logarithms, and what they leave out."""
     from kblrn_pyg.data import pair_attributes
+    from kblrn_pyg.data.derived import derived_attributes
     from kblrn_pyg.data.layers import left_out
     from kblrn_pyg.data.words import listing
 
     logs = [one.name for one in pair_attributes(data) if "log" in one.kind]
     useless = [f"{name} ({reason})" for name, reason in left_out(data).items()]
+    derived = [
+        f"{one.name} ({one.kind} of {data.attribute_names[one.a]} and "
+        f"{data.attribute_names[one.b]})"
+        for one in derived_attributes(data)
+    ]
     lines = {
         "compared by logarithms, too": logs,
+        "derived": derived,
         "attributes that are left out": useless,
     }
     return [

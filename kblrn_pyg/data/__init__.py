@@ -7,6 +7,7 @@ from kblrn_pyg.lazy import lazy_imports
 if TYPE_CHECKING:
     from kblrn_pyg.data.build import BuildReport, build_kb
     from kblrn_pyg.data.dates import decimal_year
+    from kblrn_pyg.data.derived import add_attribute, derive
     from kblrn_pyg.data.errors import DataError
     from kblrn_pyg.data.export import to_networkx
     from kblrn_pyg.data.holdout import hold_out
@@ -50,10 +51,12 @@ __all__ = [
     "Queries",
     "Statistics",
     "Vocabulary",
+    "add_attribute",
     "as_kb",
     "ask",
     "build_kb",
     "decimal_year",
+    "derive",
     "differences",
     "find_problems",
     "flat_triples",

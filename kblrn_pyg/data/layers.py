@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import HeteroData
 
+from kblrn_pyg.data.derived import derived_attributes
 from kblrn_pyg.data.kb import flat_triples
 from kblrn_pyg.data.pairs import (
     Floats,
@@ -138,7 +139,8 @@ def compared_triples(
 
 def pair_attributes(data: HeteroData) -> list[PairAttribute]:
     r"""Returns what layers may compare: each attribute that can inform, by its
-    difference, and by the difference of logarithms, too, if it has heavy tails.
+    difference, and by the difference of logarithms, too, if it has heavy tails;
+    and what :meth:`derive` declared.
 
     Args:
         data (HeteroData): The knowledge base.
@@ -146,7 +148,8 @@ def pair_attributes(data: HeteroData) -> list[PairAttribute]:
     x = data["entity"].x.detach().double().numpy()
     plain = plain_attributes(x, data.attribute_names)
     useless = left_out(data)
-    return [one for one in plain if one.name not in useless]
+    plain = [one for one in plain if one.name not in useless]
+    return plain + derived_attributes(data)
 
 
 def left_out(data: HeteroData) -> dict[str, str]:

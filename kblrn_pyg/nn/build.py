@@ -140,6 +140,11 @@ def _latent(
 def _numerical(kb: HeteroData, settings: ModelSettings) -> FeatureExpert:
     if settings.numerical == "layer":
         return LayerExpert(kb, layer_features(kb, settings.threshold))
+    if "derived" in kb:
+        warnings.warn(
+            "derived attributes have no effect unless 'numerical' is layer",
+            stacklevel=5,
+        )
     features = numerical_features(kb, settings.threshold)
     return NumericalExpert(kb, features, settings.numerical, settings.learn_rbf)
 

@@ -170,7 +170,7 @@ def _content(kb: HeteroData) -> dict[str, Any]:
     content: dict[str, Any] = {
         "_global_store": {
             key: kb[key]
-            for key in ("attribute_names", "type_names", "typed_relations")
+            for key in ("attribute_names", "derived", "type_names", "typed_relations")
             if key in kb
         },
         "entity": {key: entity[key] for key in wanted if key in entity},
