@@ -219,8 +219,6 @@ class _Found:
             head, tail = (index[known[:, p]] for index in triples)
             true = sides[p].compared(head, tail)
             knots = find_knots(true, sides[p].arbitrary(head, tail))
-            if len(knots) < 2:
-                continue
             self.pair.append(p)
             self.count.append(len(true))
             self.knots.append(knots)
