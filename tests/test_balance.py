@@ -8,7 +8,7 @@ from kblrn_pyg.datasets import Families
 from kblrn_pyg.evaluation import evaluate
 from kblrn_pyg.nn import Expert
 from kblrn_pyg.training import balance, fit
-from kblrn_pyg.training.balance import _OF_ALL
+from kblrn_pyg.training.balancing import _OF_ALL
 
 
 @pytest.fixture(scope="module")

@@ -316,7 +316,7 @@ def test_sign_of_differences(data):
     torch.testing.assert_close(
         model.score_tails(head, rel).gather(1, tail[:, None]).squeeze(1), expected
     )
-    with pytest.raises(ValueError, match="'numerical' must be rbf or sign"):
+    with pytest.raises(ValueError, match="'numerical' must be rbf, sign or layer"):
         make(data, "n", numerical="tanh")
 
 

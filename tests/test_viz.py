@@ -9,6 +9,7 @@ import sys
 from unittest import mock
 
 import naive
+import naive_layers
 import numpy as np
 import pytest
 import torch
@@ -42,6 +43,7 @@ from kblrn_pyg.nn import KBLRN, Expert, NumericalExpert
 from kblrn_pyg.plotting import (
     difference_panels,
     fitting,
+    layer_panels,
     plot_contributions,
     plot_differences,
     plot_explanation,
@@ -234,6 +236,91 @@ def test_panels_of_signs():
     assert not panel.has_rbf
     figure = plot_differences(data, ["spouse"], model=model)
     assert "weight of the sign" in figure.axes[0].get_xlabel()
+
+
+def layered(threshold=0.5):
+    data = load_dataset("Families")["train"]
+    model = KBLRN.from_data(data, "n", numerical="layer", threshold=threshold)
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_()
+    return data, model
+
+
+def test_panels_of_layers():
+    data, model = layered()
+    expert = model.experts["numerical"]
+    panels = layer_panels(data, expert, ["capital_of", "spouse"])
+    names = [data.edge_types[p.relation][1] for p in panels]
+    assert names[0] == "capital_of"
+    assert names[-1] == "spouse"
+    x = data["entity"].x
+    for panel in panels:
+        head, tail = data[data.edge_types[panel.relation]].edge_index
+        column = x[:, panel.attribute.a]
+        difference = column[head] - column[tail]
+        if panel.attribute.kind == "log_ratio":
+            difference = column[head] / column[tail]
+        expected = difference[~difference.isnan()].numpy()
+        assert panel.values == pytest.approx(expected)
+        # A pair whose numbers compare as a knot has the value of the knot.
+        assert len(panel.knots) == len(panel.learned)
+    (one,) = layer_panels(data, expert, ["spouse"], "birth_year")
+    i = int(expert.feature_ptr[one.relation])
+    assert (one.no_head, one.no_tail) == tuple(expert.missing[i].tolist())
+    with pytest.raises(
+        DataError, match="has no layer for 'height'; it has: birth_year"
+    ):
+        layer_panels(data, expert, ["spouse"], "height")
+    with pytest.raises(DataError, match="has no layer; it has: none"):
+        layer_panels(data, expert, ["likes"])
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_layers_are_drawn_as_they_are(log):
+    data, model = layered()
+    figure = plot_differences(data, ["spouse", "located_in"], model=model, log=log)
+    panels = layer_panels(data, model.experts["numerical"], ["spouse", "located_in"])
+    drawn = [axis for axis in figure.axes if axis.get_ylabel() == "log-score"]
+    assert len(drawn) == len(panels)
+    for axis, panel in zip(drawn, panels):
+        x, y = axis.lines[0].get_data()
+        attribute, expert = panel.attribute, model.experts["numerical"]
+        raw = attribute.kind == "log_ratio"
+        knots = (np.log(panel.knots) if raw else panel.knots).tolist()
+        for place, drawn_value in list(zip(x.tolist(), y.tolist()))[::50]:
+            at = math.log(place) if raw else place
+            expected = naive_layers.layer_value(knots, panel.learned.tolist(), at)
+            assert drawn_value == pytest.approx(expected, abs=1e-6)
+        assert attribute in expert.features.attributes
+    assert_legible(figure)
+
+
+def test_outliers_are_counted_and_not_drawn():
+    data, model = layered()
+    x = data["entity"].x.clone()
+    head = data["entity", "spouse", "entity"].edge_index[0, 0]
+    x[head, data.attribute_names.index("birth_year")] = 1e9
+    data["entity"].x = x
+    model = KBLRN.from_data(data, "n", numerical="layer")
+    figure = plot_differences(data, ["spouse"], model=model)
+    assert figure.axes[0].get_xlim()[1] < 1000
+    number = int((data["entity", "spouse", "entity"].edge_index == head).sum())
+    assert f"triples, {number} of them outside" in figure.axes[0].get_xlabel()
+    plain = plot_differences(data, ["spouse"])
+    assert f"{number} of them are too far away to be drawn" in (
+        plain.axes[0].get_xlabel()
+    )
+
+
+def test_one_attribute_is_drawn():
+    data = load_dataset("Families")["train"]
+    figure = plot_differences(data, ["capital_of"], attribute="latitude", log=True)
+    assert len(figure.axes) == 1
+    assert figure.axes[0].get_xlabel().startswith("latitude")
+    with pytest.raises(DataError, match="no such attribute: 'x'; there are: latitude"):
+        plot_differences(data, ["capital_of"], attribute="x")
 
 
 def test_panels_need_the_same_features():

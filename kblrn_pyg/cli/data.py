@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import HeteroData
 
 _MAX_RELATIONS = 12
+_MAX_LISTED = 8
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +62,35 @@ def _describe(name: str, splits: "dict[str, HeteroData]") -> str:
     parts = [format_table(header, [row]), format_table(["", ""], more).lstrip("\n")]
     if counts.num_numerical_features:
         parts.append(_numerical_table(splits["train"]))
+    if counts.num_attributes:
+        parts += _layer_lines(splits["train"])
     return "\n\n".join(parts)
+
+
+def _layer_lines(data: "HeteroData") -> list[str]:
+    """Says what layers of numbers compare by logarithms, and what they leave out."""
+    from kblrn_pyg.data import pair_attributes
+    from kblrn_pyg.data.derived import derived_attributes
+    from kblrn_pyg.data.layers import left_out
+    from kblrn_pyg.data.words import listing
+
+    logs = [one.name for one in pair_attributes(data) if "log" in one.kind]
+    useless = [f"{name} ({reason})" for name, reason in left_out(data).items()]
+    derived = [
+        f"{one.name} ({one.kind} of {data.attribute_names[one.a]} and "
+        f"{data.attribute_names[one.b]})"
+        for one in derived_attributes(data)
+    ]
+    lines = {
+        "compared by logarithms, too": logs,
+        "derived": derived,
+        "attributes that are left out": useless,
+    }
+    return [
+        f"layers of numbers, {what}: {listing(names[:_MAX_LISTED], len(names))}"
+        for what, names in lines.items()
+        if names
+    ]
 
 
 def _numerical_table(data: "HeteroData") -> str:

@@ -23,6 +23,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="seed of --holdout")
     parser.add_argument("--numerical", help="numbers: entity, attribute, value")
     parser.add_argument(
+        "--derive",
+        action="append",
+        default=[],
+        metavar="NAME=FUNCTION(A,B)",
+        help="a number of two entities together, for layers of numbers: their "
+        "haversine(latitude, longitude), or the difference or log_ratio of two "
+        "attributes; may be given more than once",
+    )
+    parser.add_argument(
         "--min-entities",
         type=int,
         default=5,
@@ -74,7 +83,7 @@ def run(options: argparse.Namespace) -> None:
             f"--out {options.out} is the name of the data set {known}, expected another"
         )
     # Only now, as torch takes seconds to import.
-    from kblrn_pyg.data import read_kb
+    from kblrn_pyg.data import derive, read_kb
     from kblrn_pyg.datasets import write_local_kb
 
     kbs, report = read_kb(
@@ -91,6 +100,8 @@ def run(options: argparse.Namespace) -> None:
         numerical_columns=options.numerical_columns,
         progress=shows_progress(),
     )
+    if options.derive:
+        kbs = {split: derive(kb, *options.derive) for split, kb in kbs.items()}
     write_local_kb(options.out, kbs, report)
     train = kbs["train"]
     row = [train["entity"].num_nodes, len(train.edge_types)]

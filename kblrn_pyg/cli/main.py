@@ -28,6 +28,7 @@ COMMANDS = {
     "explain": ("explain the score of a triple", "kblrn_pyg.cli.explain"),
     "report": ("write a page about a trained model", "kblrn_pyg.cli.report"),
     "mine": ("find the rules of a data set", "kblrn_pyg.cli.mine"),
+    "control": ("tell whether a model uses its numbers", "kblrn_pyg.cli.control"),
     "import": ("turn your own files into a data set", "kblrn_pyg.cli.import_files"),
 }
 # What the processes that 'torchrun' started do together. The first one does the rest.

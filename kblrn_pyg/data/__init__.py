@@ -7,11 +7,13 @@ from kblrn_pyg.lazy import lazy_imports
 if TYPE_CHECKING:
     from kblrn_pyg.data.build import BuildReport, build_kb
     from kblrn_pyg.data.dates import decimal_year
+    from kblrn_pyg.data.derived import add_attribute, derive
     from kblrn_pyg.data.errors import DataError
     from kblrn_pyg.data.export import to_networkx
     from kblrn_pyg.data.holdout import hold_out
     from kblrn_pyg.data.kb import ask, flat_triples, make_kb
     from kblrn_pyg.data.known import KnownFacts
+    from kblrn_pyg.data.layers import LayerFeatures, layer_features, pair_attributes
     from kblrn_pyg.data.names import Names, Vocabulary
     from kblrn_pyg.data.ntriples import read_ntriples
     from kblrn_pyg.data.numerical import (
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
         differences,
         numerical_features,
     )
+    from kblrn_pyg.data.pairs import PairAttribute
     from kblrn_pyg.data.queries import Queries
     from kblrn_pyg.data.read import read_kb
     from kblrn_pyg.data.statistics import Statistics, kb_statistics
@@ -39,26 +42,32 @@ __all__ = [
     "BuildReport",
     "DataError",
     "KnownFacts",
+    "LayerFeatures",
     "NamedTriples",
     "NamedValues",
     "Names",
     "NumericalFeatures",
+    "PairAttribute",
     "Queries",
     "Statistics",
     "Vocabulary",
+    "add_attribute",
     "as_kb",
     "ask",
     "build_kb",
     "decimal_year",
+    "derive",
     "differences",
     "find_problems",
     "flat_triples",
     "from_homogeneous",
     "hold_out",
     "kb_statistics",
+    "layer_features",
     "load_kb",
     "make_kb",
     "numerical_features",
+    "pair_attributes",
     "read_kb",
     "read_ntriples",
     "read_triples",

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from kblrn_pyg.nn.expert import Expert
     from kblrn_pyg.nn.kblrn import KBLRN
     from kblrn_pyg.nn.latent import LatentExpert
+    from kblrn_pyg.nn.layer import LayerExpert
     from kblrn_pyg.nn.numerical import NumericalExpert
     from kblrn_pyg.nn.part import Part, Ref
     from kblrn_pyg.nn.penalties import ASRPenalty, KALEPenalty, RulePenalty
@@ -44,6 +45,7 @@ __all__ = [
     "FreeTransE",
     "KALEPenalty",
     "LatentExpert",
+    "LayerExpert",
     "ModelSettings",
     "NumericalExpert",
     "Part",

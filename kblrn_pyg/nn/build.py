@@ -8,11 +8,12 @@ from typing import Any
 
 from torch_geometric.data import HeteroData
 
-from kblrn_pyg.data import numerical_features
+from kblrn_pyg.data import layer_features, numerical_features
 from kblrn_pyg.nn.evidence import EvidenceExpert
 from kblrn_pyg.nn.expert import Expert
 from kblrn_pyg.nn.features import FeatureExpert
 from kblrn_pyg.nn.latent import AnyScorer, LatentExpert, as_list
+from kblrn_pyg.nn.layer import LayerExpert
 from kblrn_pyg.nn.numerical import NumericalExpert
 from kblrn_pyg.nn.penalties import PENALTIES
 from kblrn_pyg.nn.relational import RelationalExpert
@@ -104,10 +105,7 @@ def build_experts(
         assert rules is not None
         built["relational"] = RelationalExpert(kb, rules.with_constants(None))
     if "n" in letters:
-        features = numerical_features(kb, settings.threshold)
-        built["numerical"] = NumericalExpert(
-            kb, features, settings.numerical, settings.learn_rbf
-        )
+        built["numerical"] = _numerical(kb, settings)
     if "e" in letters:
         assert rules is not None
         built["evidence"] = _evidence(kb, settings, rules)
@@ -185,6 +183,18 @@ def _convolved(kb: HeteroData, settings: ModelSettings, scorer: Any) -> Any:
         settings.rgcn_blocks,
         settings.edge_dropout,
     )
+
+
+def _numerical(kb: HeteroData, settings: ModelSettings) -> FeatureExpert:
+    if settings.numerical == "layer":
+        return LayerExpert(kb, layer_features(kb, settings.threshold))
+    if "derived" in kb:
+        warnings.warn(
+            "derived attributes have no effect unless 'numerical' is layer",
+            stacklevel=5,
+        )
+    features = numerical_features(kb, settings.threshold)
+    return NumericalExpert(kb, features, settings.numerical, settings.learn_rbf)
 
 
 def _evidence(

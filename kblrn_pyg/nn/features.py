@@ -1,5 +1,7 @@
 """What the experts with one weight for every feature of a relation share."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch.nn import Parameter
@@ -18,6 +20,8 @@ class FeatureExpert(Expert):
 
     Args:
         ptr (torch.Tensor): Where the features of each relation begin.
+        num_weights (int, optional): The number of weights, if it differs from
+            that of features. (default: :obj:`None`)
     """
 
     uses_own_threads = True
@@ -25,10 +29,23 @@ class FeatureExpert(Expert):
 
     feature_ptr: Tensor
 
-    def __init__(self, ptr: Tensor) -> None:
+    def __init__(self, ptr: Tensor, num_weights: int | None = None) -> None:
         super().__init__()
         self.register_buffer("feature_ptr", ptr, persistent=False)
-        self.weight = Parameter(torch.empty(int(ptr[-1])))
+        num_weights = int(ptr[-1]) if num_weights is None else num_weights
+        self.weight = Parameter(torch.empty(num_weights))
+
+    def _apply(self, fn: Any, recurse: bool = True) -> "FeatureExpert":
+        """Moves everything; numbers of the knowledge base stay as exact as they are."""
+        exact = {
+            name: buffer
+            for name, buffer in self._buffers.items()
+            if buffer is not None and buffer.is_floating_point()
+        }
+        super()._apply(fn, recurse)
+        for name, buffer in exact.items():
+            self._buffers[name] = buffer.to(self.feature_ptr.device)
+        return self
 
     def reset_parameters(self) -> None:
         """Draws the weights as Glorot and Bengio do, relation by relation."""

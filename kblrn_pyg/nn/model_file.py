@@ -15,7 +15,14 @@ from torch_geometric.data import HeteroData
 from torch_geometric.nn.kge import KGEModel
 
 import kblrn_pyg
-from kblrn_pyg.data import DataError, NumericalFeatures, as_kb, ask
+from kblrn_pyg.data import (
+    DataError,
+    LayerFeatures,
+    NumericalFeatures,
+    PairAttribute,
+    as_kb,
+    ask,
+)
 from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.data.store import MALFORMED, load_tensors, save_tensors
 from kblrn_pyg.data.triples import first_occurrences
@@ -25,6 +32,7 @@ from kblrn_pyg.nn.arguments import Rebuildable
 from kblrn_pyg.nn.evidence import EvidenceExpert
 from kblrn_pyg.nn.expert import Expert
 from kblrn_pyg.nn.latent import LatentExpert
+from kblrn_pyg.nn.layer import LayerExpert
 from kblrn_pyg.nn.numerical import NumericalExpert
 from kblrn_pyg.nn.penalties import PENALTIES
 from kblrn_pyg.nn.relational import RelationalExpert
@@ -60,6 +68,7 @@ _CLASSES: tuple[type[Module], ...] = (
     LatentExpert,
     RelationalExpert,
     NumericalExpert,
+    LayerExpert,
     EvidenceExpert,
     *scorers.SCORERS.values(),
     scorers.Scorer,
@@ -79,6 +88,13 @@ _CLASSES: tuple[type[Module], ...] = (
     scorers.RGCNScorer,
     *PENALTIES.values(),
 )
+
+# Objects that a file keeps field by field.
+_RECORDS: dict[str, Any] = {
+    "numerical features": NumericalFeatures,
+    "layer features": LayerFeatures,
+    "pair attribute": PairAttribute,
+}
 
 
 def save_model(
@@ -201,7 +217,7 @@ def _content(kb: HeteroData) -> dict[str, Any]:
     content: dict[str, Any] = {
         "_global_store": {
             key: kb[key]
-            for key in ("attribute_names", "type_names", "typed_relations")
+            for key in ("attribute_names", "derived", "type_names", "typed_relations")
             if key in kb
         },
         "entity": {key: entity[key] for key in wanted if key in entity},
@@ -263,11 +279,11 @@ class _Writer:
             return {_OBJECT: "kb"}
         if isinstance(value, RuleSet):
             return {_OBJECT: "rules", "content": value.to_dict()}
-        if isinstance(value, NumericalFeatures):
-            columns = {
-                field.name: getattr(value, field.name) for field in fields(value)
-            }
-            return {_OBJECT: "numerical features", "content": columns}
+        for kind, record in _RECORDS.items():
+            if isinstance(value, record):
+                names = [field.name for field in fields(value)]
+                content = {name: self.encode(getattr(value, name)) for name in names}
+                return {_OBJECT: kind, "content": content}
         if isinstance(value, KGEModel):
             arguments = self._kge_arguments(value)
         elif isinstance(value, Rebuildable):
@@ -302,11 +318,12 @@ class _Reader:
             return [self.decode(one) for one in value]
         if not isinstance(value, dict):
             return value
+        if record := _RECORDS.get(value.get(_OBJECT, "")):
+            return record(**self.decode(value["content"]))
         kinds: dict[str | None, Callable[[], Any]] = {
             None: lambda: {key: self.decode(one) for key, one in value.items()},
             "kb": lambda: self.kb,
             "rules": lambda: RuleSet.from_dict(value["content"]),
-            "numerical features": lambda: NumericalFeatures(**value["content"]),
             "module": lambda: self._module(value),
         }
         return kinds[value.get(_OBJECT)]()

@@ -94,18 +94,6 @@ class NumericalExpert(FeatureExpert):
         """Where the features of each relation begin."""
         return self.feature_ptr
 
-    def _apply(self, fn: Any, recurse: bool = True) -> "NumericalExpert":
-        """Moves everything; numbers stay as exact as they are."""
-        exact = {
-            name: buffer
-            for name, buffer in self._buffers.items()
-            if buffer is not None and buffer.is_floating_point()
-        }
-        super()._apply(fn, recurse)
-        for name, buffer in exact.items():
-            self._buffers[name] = buffer.to(self.feature_ptr.device)
-        return self
-
     def reset_parameters(self) -> None:
         """Draws the weights as Glorot and Bengio do, relation by relation."""
         super().reset_parameters()

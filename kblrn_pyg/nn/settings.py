@@ -8,6 +8,9 @@ from kblrn_pyg.settings import setting
 # The instances of the paper, and some with evidence; the last one has all letters.
 INSTANCES = ("l", "r", "n", "lr", "ln", "rn", "lrn", "e", "le", "lrne")
 
+# What the numerical expert is made of.
+NUMERICAL_KINDS = ("rbf", "sign", "layer")
+
 # The latent scorers that have a name.
 SCORER_NAMES = (
     *("distmult", "complex", "transe", "unit-transe", "rotate", "rescal"),
@@ -82,7 +85,10 @@ class ModelSettings:
         0.4, "the fraction of facts that an R-GCN drops at a step", expert="l"
     )
     numerical: str = setting(
-        "rbf", "what differences go through", expert="n", choices=("rbf", "sign")
+        "rbf",
+        "what differences go through: one function, or a layer of them",
+        expert="n",
+        choices=NUMERICAL_KINDS,
     )
     learn_rbf: bool = setting(False, "learn centres and widths", expert="n")
     threshold: float = setting(
@@ -150,9 +156,13 @@ class ModelSettings:
             raise ValueError(
                 f"'precision' must be float32 or bfloat16 (got {self.precision!r})"
             )
-        if self.numerical not in ("rbf", "sign"):
+        if self.numerical not in NUMERICAL_KINDS:
             raise ValueError(
-                f"'numerical' must be rbf or sign (got {self.numerical!r})"
+                f"'numerical' must be rbf, sign or layer (got {self.numerical!r})"
+            )
+        if self.learn_rbf and self.numerical == "layer":
+            raise ValueError(
+                "'learn_rbf' must be False where 'numerical' is layer (got True)"
             )
 
 

@@ -20,9 +20,10 @@ from kblrn_pyg.data import (
 )
 from kblrn_pyg.data.names import shorten
 from kblrn_pyg.data.words import in_words, number_text, short_names
-from kblrn_pyg.nn import KBLRN, NumericalExpert
+from kblrn_pyg.nn import KBLRN, LayerExpert, NumericalExpert
 from kblrn_pyg.nn.settings import ModelSettings
 from kblrn_pyg.plotting.fitting import fit
+from kblrn_pyg.plotting.layers import plot_layers, set_log_axis
 from kblrn_pyg.plotting.style import BLUE, GREY, ORANGE
 
 _MAX_COLUMNS = 3
@@ -54,6 +55,8 @@ def plot_differences(
     threshold: float | None = None,
     num_bins: int | None = None,
     model: KBLRN | None = None,
+    attribute: str | None = None,
+    log: bool = False,
 ) -> Figure:
     r"""Draws the differences of head and tail that the numerical expert uses.
 
@@ -61,7 +64,8 @@ def plot_differences(
     normalised histogram of :math:`n_h - n_t` over the training triples, and
     over it the radial basis function
     :math:`\phi(d) = \exp(-(d - c)^2 / \sigma^2)` (Figure 3 of the paper). With
-    a model, the caption gives the learned weight of each.
+    a model, the caption gives the learned weight of each; the layers of a model
+    that has them are drawn as they were learned (see :meth:`plot_layers`).
 
     Args:
         data (HeteroData): The knowledge base.
@@ -73,8 +77,18 @@ def plot_differences(
             chosen by the number of triples)
         model (KBLRN, optional): A model of the knowledge base.
             (default: :obj:`None`)
+        attribute (str, optional): The attribute to draw.
+            (default: :obj:`None`, all)
+        log (bool, optional): Whether the axis of differences is logarithmic.
+            (default: :obj:`False`)
     """
+    experts = () if model is None else model.experts.values()
+    for expert in experts:
+        if isinstance(expert, LayerExpert):
+            return plot_layers(data, expert, relations, attribute, num_bins, log)
     panels = difference_panels(data, relations, threshold, model)
+    if attribute is not None:
+        panels = _panels_of(data, panels, attribute)
     columns = 2 if len(panels) == 4 else min(len(panels), _MAX_COLUMNS)
     rows = math.ceil(len(panels) / columns)
     height = 3.6 if model is None else 3.9
@@ -87,9 +101,14 @@ def plot_differences(
         attribute = in_words(names.attributes[panel.attribute])
         values = differences(data, panel.relation, panel.attribute).numpy()
         _draw_panel(axis, panel, values, num_bins)
+        if log:
+            set_log_axis(axis, panel.width / 4, *axis.get_xlim())
+            axis.set_ylim(top=1.55)  # which leaves the legend alone
         title = "\n".join(fit(in_words(titles[panel.relation]), 11, _WIDTH - 0.5, 2))
         axis.set_title(title, fontsize=11, parse_math=False)
-        caption = _caption(panel, attribute, len(values))
+        low, high = (panel.centre + sign * _REACH * panel.width for sign in (-1, 1))
+        num_outside = int(((values < low) | (values > high)).sum())
+        caption = _caption(panel, attribute, (len(values), num_outside))
         axis.set_xlabel(caption, fontsize=9, parse_math=False)
     for axis in axes.flat[len(panels) :]:
         axis.set_visible(False)
@@ -222,13 +241,25 @@ def _rbf(grid: np.ndarray, centre: float, width: float) -> np.ndarray:
     return np.exp(-((grid - centre) ** 2) / width**2)
 
 
-def _caption(panel: Panel, attribute: str, num_triples: int) -> str:
+def _panels_of(data: HeteroData, panels: list[Panel], attribute: str) -> list[Panel]:
+    names = Vocabulary.of(data).attributes
+    found = [one for one in panels if names[one.attribute] == attribute]
+    if not found:
+        having = ", ".join(dict.fromkeys(names[one.attribute] for one in panels))
+        raise DataError(f"no such attribute: {attribute!r}; there are: {having}")
+    return found
+
+
+def _caption(panel: Panel, attribute: str, counts: tuple[int, int]) -> str:
     def both(centre: float, width: float) -> str:
         texts = (number_text(value, panel.width) for value in (centre, width))
         return "centre {}, width {}".format(*texts)
 
     lines = [f"{attribute}, head − tail"]
+    num_triples, num_outside = counts
     lines.append(f"{num_triples:,} triples, {both(panel.centre, panel.width)}")
+    if num_outside:
+        lines.append(f"{num_outside:,} of them are too far away to be drawn")
     if panel.weight is None:
         return "\n".join(lines)
     weight = number_text(panel.weight, scale=1)

@@ -8,7 +8,8 @@ from torch.nn import Module
 
 from kblrn_pyg.data import Vocabulary
 from kblrn_pyg.explain import WeightedRules, heaviest_rules
-from kblrn_pyg.nn import NumericalExpert, RelationalExpert
+from kblrn_pyg.nn import LayerExpert, NumericalExpert, RelationalExpert
+from kblrn_pyg.nn.features import FeatureExpert
 from kblrn_pyg.plotting import plot_differences
 from kblrn_pyg.progress import ProgressBar
 from kblrn_pyg.report.context import Context
@@ -79,7 +80,17 @@ def _rules_section(expert: RelationalExpert, context: Context) -> Section | None
 @expert_section.register
 def _numbers_section(expert: NumericalExpert, context: Context) -> Section | None:
     """Draws the numerical features of relations, if there are any."""
-    having = [r for r in context.relations if expert.ptr[r + 1] > expert.ptr[r]]
+    return _differences(expert, context)
+
+
+@expert_section.register
+def _layers_section(expert: LayerExpert, context: Context) -> Section | None:
+    """Draws the layers of relations, if there are any."""
+    return _differences(expert, context)
+
+
+def _differences(expert: FeatureExpert, context: Context) -> Section | None:
+    having = [r for r in context.relations if expert.speaks_of(r)]
     having = having[: context.max_relations]
     if not having:
         return None

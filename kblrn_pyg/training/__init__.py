@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from kblrn_pyg.lazy import lazy_imports
 
 if TYPE_CHECKING:
-    from kblrn_pyg.training.balance import balance
+    from kblrn_pyg.training.balancing import balance
     from kblrn_pyg.training.checkpoint import (
         Checkpoint,
         load_checkpoint,
