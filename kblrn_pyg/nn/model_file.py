@@ -28,6 +28,7 @@ from kblrn_pyg.nn.numerical import NumericalExpert
 from kblrn_pyg.nn.relational import RelationalExpert
 from kblrn_pyg.nn.settings import ModelSettings
 from kblrn_pyg.rules import RuleSet
+from kblrn_pyg.settings import with_earlier
 
 if TYPE_CHECKING:
     from kblrn_pyg.nn.kblrn import KBLRN
@@ -99,7 +100,8 @@ def load_model(
     except (ValueError, TypeError, RuntimeError) as error:
         raise DataError(f"cannot be loaded: {error}", path) from error
     if content["settings"]:
-        model.settings = ModelSettings(**content["settings"])
+        stored = with_earlier(content["settings"], ModelSettings)
+        model.settings = ModelSettings(**stored)
     model.kb = kb
     if content["known"].numel():
         head, rel, tail = content["known"]
