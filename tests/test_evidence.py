@@ -58,7 +58,7 @@ def test_mined_rules_are_those_of_the_twin(seed, least, max_degree):
     }
     assert len(mined) == len(found) == len(rules.target)
     assert mined == twin.constant_rules(triples, least, max_degree)
-    # The other order has the same rules, the surest first.
+    # The other order has the same rules, those of a kind together, the surest first.
     target = np.repeat(np.arange(len(features.code)), np.diff(rules.back_ptr))
     back = {
         (feature(features, f), feature(features, g)): sure
@@ -69,8 +69,14 @@ def test_mined_rules_are_those_of_the_twin(seed, least, max_degree):
         strength = np.log1p(support / (body + 5.0) / 0.03)
         np.testing.assert_allclose(back[pair], strength, rtol=1e-6)
     for g in range(len(features.code)):
-        own = rules.back_strength[rules.back_ptr[g] : rules.back_ptr[g + 1]]
-        assert (np.diff(own) <= 0).all()
+        own = slice(rules.back_ptr[g], rules.back_ptr[g + 1])
+        bodies = [feature(features, f) for f in rules.source[own]]
+        kinds = [(code, entity is None) for code, entity in bodies]
+        changes = sum(one != other for one, other in zip(kinds, kinds[1:]))
+        assert changes == max(0, len(set(kinds)) - 1)
+        for i in range(1, len(kinds)):
+            if kinds[i] == kinds[i - 1]:
+                assert rules.back_strength[own][i] <= rules.back_strength[own][i - 1]
 
 
 @pytest.mark.parametrize("leave_own", [False, True])

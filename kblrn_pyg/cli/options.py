@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+from argparse import BooleanOptionalAction
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, fields
 from fnmatch import fnmatchcase
@@ -32,7 +33,8 @@ def add_settings(
             continue
         kwargs: dict[str, Any] = {"help": _help(field), "default": argparse.SUPPRESS}
         if _kind(field) is bool:
-            kwargs["action"] = "store_true"
+            is_on = default_of(field)
+            kwargs["action"] = BooleanOptionalAction if is_on else "store_true"
         elif field.metadata["choices"] and not _is_list(field):
             kwargs["choices"] = field.metadata["choices"]
         else:

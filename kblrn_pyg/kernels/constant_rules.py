@@ -47,7 +47,8 @@ class ConstantRules(NamedTuple):
             with any entity.
         strength: How far each rule is believed, see :class:`Choices`.
         back_ptr: Where the rules to each feature begin.
-        source: The features that these come from, the strongest first.
+        source: The features that these come from, those of a kind side by side, the
+            strongest of them first.
         back_strength: How far these are believed.
         counted: Whether each entity is counted.
     """
@@ -220,8 +221,22 @@ def find_features(features, code, entity):
 
 
 @njit(cache=True, nogil=True)
-def turn_round(ptr, target, strength, num_targets):
-    """Orders rules by their targets, the strongest first."""
+def kinds_of(features):
+    """Returns the kind of each feature: its code, or, if it is with any entity, that
+    and the number of codes."""
+    num_groups, num_codes = features.code_ptr[-1], len(features.code_ptr) - 1
+    kind = features.code.astype(np.int32)
+    kind[num_groups:] += num_codes
+    return kind
+
+
+@njit(cache=True, nogil=True)
+def turn_round(ptr, target, strength, kind):
+    """Orders rules by their targets and their kinds, the strongest first.
+
+    ``kind`` is that of each feature; features of a kind follow each other.
+    """
+    num_targets = len(kind)
     begin = np.zeros(num_targets + 1, np.int64)
     for i in range(len(target)):
         begin[target[i] + 1] += 1
@@ -234,11 +249,16 @@ def turn_round(ptr, target, strength, num_targets):
             source[place], sure[place] = row, strength[i]
             free[target[i]] += 1
     for g in range(num_targets):
-        low, high = begin[g], begin[g + 1]
-        if high - low > 1:
-            order = np.argsort(-sure[low:high], kind="mergesort")
-            source[low:high] = source[low:high][order]
-            sure[low:high] = sure[low:high][order]
+        low = begin[g]
+        while low < begin[g + 1]:
+            high = low + 1
+            while high < begin[g + 1] and kind[source[high]] == kind[source[low]]:
+                high += 1
+            if high - low > 1:
+                order = np.argsort(-sure[low:high], kind="mergesort")
+                source[low:high] = source[low:high][order]
+                sure[low:high] = sure[low:high][order]
+            low = high
     return begin, source, sure
 
 

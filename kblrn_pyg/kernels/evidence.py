@@ -120,10 +120,9 @@ def _from_candidates(evidence, target, kind, best, found, count):
         f, strength = rules.source[j], rules.back_strength[j]
         for i in range(features.holder_ptr[f], features.holder_ptr[f + 1]):
             c = features.holder[i]
-            if best[c, kind] == 0:  # the strongest comes first
-                best[c, kind] = strength
-                found[count] = c
-                count += best[c, TAIL - kind] == 0
+            found[count] = c
+            count += best[c, kind] == 0 and best[c, TAIL - kind] == 0
+            best[c, kind] = max(best[c, kind], strength)
     return count
 
 
@@ -259,9 +258,9 @@ def best_rule(evidence, code, known, candidate, leave_own):
                 found = _stronger(evidence, f, target, known, leaves, found)
         return found
     for i in range(first, last):
-        # Leaving out an example makes no rule stronger, and the strongest come first.
+        # Leaving out an example makes no rule stronger.
         if rules.back_strength[i] <= found[3]:
-            break
+            continue
         f = rules.source[i]
         if f != mirror and has_feature(features, known, f):
             found = _stronger(evidence, f, target, known, leaves, found)

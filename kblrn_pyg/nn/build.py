@@ -213,6 +213,7 @@ def _evidence(
         settings.evidence_support,
         settings.evidence_shrinkage,
         settings.evidence_floor,
+        settings.evidence_kinds,
     )
 
 

@@ -1,5 +1,6 @@
 """The evidence expert: the surest rules that speak for a triple."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,15 +21,19 @@ from kblrn_pyg.kernels.evidence import (
     popularity_gradient,
 )
 from kblrn_pyg.kernels.threads import no_scratch, run_all
+from kblrn_pyg.nn.evidence_kinds import AddKinds, weigh_triples
 from kblrn_pyg.nn.expert import Expert
 from kblrn_pyg.nn.features import at_least_single
 from kblrn_pyg.nn.part import Fact, Part, Ref, Words
 from kblrn_pyg.rules import RuleSet
 from kblrn_pyg.rules.evidence import EvidenceFeatures, FoundRule
+from kblrn_pyg.rules.evidence_kinds import KindFeatures, QueryKinds
 from kblrn_pyg.rules.text import atoms
 
 # The weights that training begins with.
 _START = (0.5, 0.5, 0.6, 0.6, 0.05, 0.05)
+# How many rules explanations name besides the surest ones.
+_MAX_KINDS = 6
 
 
 class EvidenceExpert(Expert):
@@ -36,15 +41,18 @@ class EvidenceExpert(Expert):
 
     .. math::
         \log f_{(r, E)}(h, r, t) = w^r_1 H + w^r_2 T + w^r_3 \max(H, P) + w^r_4
-        \max(T, P) + w^r_5 \, p(t | r) + w^r_6 \, p(h | r)
+        \max(T, P) + w^r_5 \, p(t | r) + w^r_6 \, p(h | r) + \sum_g (w^r_g H_g +
+        w^{r^{-1}}_g T_g)
 
     :math:`H = \log (1 + c / \epsilon)` is the strength of the rule with constants of
     the largest confidence :math:`c` whose body is a fact of the head, such as
     :math:`\textrm{award}(h, \textrm{Oscar}) \Rightarrow r(h, t)`, :math:`T` that of one
     about the tail, and :math:`P` that of a path between them. What is usual,
-    :math:`p`, decides where there is no evidence. Only six weights of each relation
-    are learned. The loss of a fact leaves it out of all counts; see
-    :class:`~kblrn_pyg.rules.EvidenceFeatures`.
+    :math:`p`, decides where there is no evidence. These six weights of each relation
+    are learned, and if :obj:`kinds`, those of the surest rules :math:`H_g` and
+    :math:`T_g` whose bodies are of each kind :math:`g`, which add up; see
+    :class:`~kblrn_pyg.rules.evidence_kinds.KindFeatures`. The loss of a fact leaves
+    it out of all counts; see :class:`~kblrn_pyg.rules.EvidenceFeatures`.
 
     Args:
         data (HeteroData): The knowledge base.
@@ -55,6 +63,8 @@ class EvidenceExpert(Expert):
         shrinkage (float, optional): What is added to the size of a body, so that
             rules of few examples are believed less. (default: :obj:`5.0`)
         floor (float, optional): What :math:`\epsilon` is. (default: :obj:`0.03`)
+        kinds (bool, optional): Whether evidence of different kinds adds up. Models
+            and files that do not say so are without. (default: :obj:`False`)
     """
 
     name = "evidence"
@@ -69,23 +79,33 @@ class EvidenceExpert(Expert):
         min_support: int = 2,
         shrinkage: float = 5.0,
         floor: float = 0.03,
+        kinds: bool = False,
     ) -> None:
         super().__init__()
         self.features = EvidenceFeatures(data, rules, min_support, shrinkage, floor)
+        self.kinds = KindFeatures(self.features) if kinds else None
         self.weight = Parameter(torch.empty(len(rules.relations), len(_START)))
+        of_kinds = None if self.kinds is None else torch.empty(len(self.kinds))
+        self.kind_weight = None if of_kinds is None else Parameter(of_kinds)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Believes all relations alike."""
+        """Believes all relations alike, and the surest rules alone."""
         with torch.no_grad():
             self.weight.copy_(torch.tensor(_START).expand_as(self.weight))
+            if self.kind_weight is not None:
+                self.kind_weight.zero_()
 
     def forward(
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
     ) -> Tensor:
         """Scores triples."""
         h, r, t = (_ids(index) for index in (head_index, rel_type, tail_index))
-        return self._weigh(self.features.pairs(h, r, t), rel_type)
+        scores = self._weigh(self.features.pairs(h, r, t), rel_type)
+        if self.kinds is not None and self.kind_weight is not None:
+            found = self.kinds.pairs(h, r, t)
+            scores = scores + weigh_triples(found, self.kind_weight)
+        return scores
 
     def score_candidates(self, queries: Queries, candidates: Tensor) -> Tensor:
         """Scores some candidates of each query; see :class:`Expert`."""
@@ -96,7 +116,11 @@ class EvidenceExpert(Expert):
         usual = self.features.usual(*asked, _ids(candidates))
         numbers = np.concatenate([own, np.maximum(own, path), usual], axis=-1)
         value = torch.from_numpy(numbers).to(self.weight)
-        return torch.einsum("bck,bk->bc", value, self.weight[queries.rel_type])
+        scores = torch.einsum("bck,bk->bc", value, self.weight[queries.rel_type])
+        if self.kinds is not None:
+            kinds = self.kinds.asked(asked, candidates=_ids(candidates))
+            scores = scores + self._add_kinds(torch.zeros_like(scores), kinds)
+        return scores
 
     def score_answers(self, queries: Queries, answer: Tensor) -> Tensor:
         """Scores an answer to each query; see :class:`Expert`."""
@@ -113,10 +137,25 @@ class EvidenceExpert(Expert):
         columns = None if entities is None else _ids(entities)
         given = self.features, queries, columns
         if scores.device.type == "cpu":
-            return _AddEvidence.apply(scores, self.weight.to(scores.dtype), *given)
+            weight = self.weight.to(scores.dtype)
+            scores = _AddEvidence.apply(scores, weight, *given)
+        else:
+            there = torch.zeros(scores.shape, dtype=scores.dtype)
+            weight = self.weight.cpu().to(scores.dtype)
+            found = _AddEvidence.apply(there, weight, *given)
+            scores = scores + found.to(scores.device)
+        if self.kinds is None:
+            return scores
+        asked = queries.side, _ids(queries.entity), _ids(queries.rel_type)
+        return self._add_kinds(scores, self.kinds.asked(asked, columns))
+
+    def _add_kinds(self, scores: Tensor, asked: QueryKinds) -> Tensor:
+        assert self.kind_weight is not None
+        if scores.device.type == "cpu":
+            return AddKinds.apply(scores, self.kind_weight.to(scores.dtype), asked)
         there = torch.zeros(scores.shape, dtype=scores.dtype)
-        found = _AddEvidence.apply(there, self.weight.cpu().to(scores.dtype), *given)
-        return scores + found.to(scores.device)
+        weight = self.kind_weight.cpu().to(scores.dtype)
+        return scores + AddKinds.apply(there, weight, asked).to(scores.device)
 
     def own_evidence(
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
@@ -124,13 +163,18 @@ class EvidenceExpert(Expert):
         """Returns what facts gain by being examples of their own rules."""
         self._remember()
         h, r, t = (_ids(index) for index in (head_index, rel_type, tail_index))
-        return self._weigh(self.features.own(h, r, t), rel_type)
+        own = self._weigh(self.features.own(h, r, t), rel_type)
+        if self.kinds is not None and self.kind_weight is not None:
+            found = self.kinds.pairs(h, r, t, what="own")
+            own = own + weigh_triples(found, self.kind_weight)
+        return own
 
     def parts(self, head: int, rel: int, tail: int, side: str = "tail") -> list[Part]:
-        """Returns the surest rules of each kind; see :class:`Expert`."""
+        """Returns the surest rules; see :class:`Expert`."""
         h, r, t = (np.array([i]) for i in (head, rel, tail))
         values = self.features.pairs(h, r, t)[0].tolist()
         weights = self.weight[rel].tolist()
+        of_kinds = self._kind_contributions(head, rel, tail)
         parts, of_path = [], 0.0
         for i, (end, entity) in enumerate((("head", head), ("tail", tail))):
             value, either = values[i], values[i + 2]
@@ -141,16 +185,32 @@ class EvidenceExpert(Expert):
                 contribution += weights[i + 2] * either
             found = self.features.best_rule(end, head, rel, tail)
             if found is not None:
+                contribution += of_kinds.pop((end, found), 0.0)
                 parts.append(_rule_part(found, end[0], entity, contribution))
         if values[2] > values[0] or values[3] > values[1]:
             parts.append(self._path_part(head, rel, tail, of_path))
+        parts += _kind_parts(of_kinds, head, tail)
         usual = zip(("tail", "head"), values[USUAL:], weights[USUAL:])
         return parts + [_usual_part(rel, *one) for one in usual]
+
+    def _kind_contributions(
+        self, head: int, rel: int, tail: int
+    ) -> dict[tuple[str, FoundRule], float]:
+        """Returns what the surest rule of each kind adds, by its end and the rule."""
+        if self.kinds is None or self.kind_weight is None:
+            return {}
+        weight = self.kind_weight.detach()
+        return {
+            (end, rule): float(weight[pair]) * strength
+            for end, pair, strength, rule in self.kinds.rules(head, rel, tail)
+        }
 
     @torch.no_grad()
     def scale(self, factor: float) -> None:
         """Multiplies the weights; see :class:`Expert`."""
         self.weight.mul_(factor)
+        if self.kind_weight is not None:
+            self.kind_weight.mul_(factor)
 
     def speaks_of(self, rel: int) -> bool:
         """Tells whether a relation has facts."""
@@ -161,7 +221,9 @@ class EvidenceExpert(Expert):
         """Returns which rules the weights are for."""
         evidence = self.features.evidence
         rules = evidence.rules
-        columns = rules.target, rules.support, rules.body, evidence.path_strength
+        columns = [rules.target, rules.support, rules.body, evidence.path_strength]
+        if self.kinds is not None:
+            columns += self.kinds.kinds
         content = [np.ascontiguousarray(column).tobytes() for column in columns]
         choices = str(tuple(evidence.choices)).encode()
         return b" ".join([super().fingerprint(), choices, *content])
@@ -169,7 +231,8 @@ class EvidenceExpert(Expert):
     def extra_repr(self) -> str:
         """Returns the numbers of rules."""
         paths = len(self.features.evidence.path_support)
-        return f"{len(self.features):,} rules with constants, {paths:,} with paths"
+        text = f"{len(self.features):,} rules with constants, {paths:,} with paths"
+        return text if self.kinds is None else f"{text}, {len(self.kinds):,} kinds"
 
     def _weigh(self, value: np.ndarray, rel_type: Tensor) -> Tensor:
         numbers = torch.from_numpy(value).to(self.weight)
@@ -221,6 +284,26 @@ def _rule_part(found: FoundRule, name: str, entity: int, contribution: float) ->
     details = {"kind": name, "support": found.support, "body": found.body}
     details |= {"confidence": found.confidence}
     return Part(contribution, words, note, paths, details=details)
+
+
+def _kind_parts(
+    contributions: Mapping[tuple[str, FoundRule], float], head: int, tail: int
+) -> list[Part]:
+    """Lists the rules that add most, and the rest as one."""
+    order = sorted(contributions, key=lambda one: -abs(contributions[one]))
+    entity = {"head": head, "tail": tail}
+    parts = [
+        _rule_part(rule, end[0], entity[end], contributions[end, rule])
+        for end, rule in order[:_MAX_KINDS]
+        if contributions[end, rule] != 0
+    ]
+    others = order[_MAX_KINDS:]
+    rest = sum(contributions[one] for one in others)
+    if rest == 0:
+        return parts
+    details = {"kind": "other rules", "number": len(others)}
+    note = (f"{len(others):,} rules of other kinds",)
+    return [*parts, Part(rest, ("other rules",), note, details=details)]
 
 
 class _AddEvidence(torch.autograd.Function):

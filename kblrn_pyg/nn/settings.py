@@ -107,6 +107,12 @@ class ModelSettings:
     evidence_floor: float = setting(
         0.03, "the confidence below which differences count little", expert="e"
     )
+    evidence_kinds: bool = setting(
+        True,
+        "add up evidence of different kinds, each with a weight",
+        expert="e",
+        before=False,
+    )
     num_negatives: int | None = setting(
         500, "sampled entities for each triple and side", none="all"
     )

@@ -14,6 +14,7 @@ from kblrn_pyg.kernels.constant_rules import (
     ConstantRules,
     Features,
     features_of,
+    kinds_of,
     turn_round,
 )
 from kblrn_pyg.kernels.evidence import (
@@ -316,8 +317,16 @@ class EvidenceFeatures:
         known, other = (head, tail) if side == "head" else (tail, head)
         code = 2 * rel + (side == "tail")
         feature, support, body, _ = best_rule(self.evidence, code, known, other, False)
-        if feature < 0:
-            return None
+        return None if feature < 0 else self.found_rule(feature, support, body)
+
+    def found_rule(self, feature: int, support: int, body: int) -> FoundRule:
+        r"""Describes a rule with constants.
+
+        Args:
+            feature (int): The feature that is its body.
+            support (int): Its support.
+            body (int): The size of its body.
+        """
         features = self.evidence.features
         step = int(features.code[feature]), int(features.entity[feature])
         confidence = support / (body + self.evidence.choices.shrinkage)
@@ -363,7 +372,7 @@ def _evidence(
     """Says how far rules are believed."""
     ptr, target, support, body = mined
     strength = _strength(support, body, choices)
-    back_ptr, source, back = turn_round(ptr, target, strength, len(features.code))
+    back_ptr, source, back = turn_round(ptr, target, strength, kinds_of(features))
     rules = ConstantRules(
         ptr, target, support, body, strength, back_ptr, source, back, counted
     )

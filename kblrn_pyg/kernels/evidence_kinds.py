@@ -1,0 +1,360 @@
+"""Evidence of different kinds, which adds up: the surest rule of each kind.
+
+The *kind* of a rule with constants is what its body is over, whatever the entity: the
+code of the feature, or, for features with any entity, the number of codes and that.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from kblrn_pyg.kernels.constant_rules import (
+    find_feature,
+    first_not_below,
+    has_feature,
+    longer,
+)
+from kblrn_pyg.kernels.evidence import strength_of
+
+# Looking up the rules of a feature takes as long as passing this many rules.
+_LOOKUP = 8
+# What of a fact: all of its evidence, what is left without it, or the difference.
+WHOLE, LEFT, OWN = range(3)
+
+
+class Kinds(NamedTuple):
+    r"""The pairs of predicted codes and kinds that have any rule, each with a weight.
+
+    Args:
+        of: The kind of each feature. Features of a kind follow each other.
+        ptr: Where the pairs of each predicted code begin.
+        kind: The kind of each pair, sorted.
+    """
+
+    of: np.ndarray
+    ptr: np.ndarray
+    kind: np.ndarray
+
+
+class Scratch(NamedTuple):
+    r"""The working memory of one thread; all of ``best`` is zero between calls.
+
+    Args:
+        best: The strength of the strongest rule of a kind, for each entity.
+        found: The entities that have any.
+        place: The column of each entity, -1 between calls.
+        has: Whether an entity has each feature, nowhere between calls.
+    """
+
+    best: np.ndarray
+    found: np.ndarray
+    place: np.ndarray
+    has: np.ndarray
+
+
+def new_scratch(num_entities: int, num_features: int) -> Scratch:
+    r"""Makes the working memory of one thread.
+
+    Args:
+        num_entities (int): The number of entities.
+        num_features (int): The number of features.
+    """
+    return Scratch(
+        np.zeros(num_entities, np.float32),
+        # One more, where those are written that are there already.
+        np.empty(num_entities + 1, np.int64),
+        np.full(num_entities, -1, np.int64),
+        np.zeros(num_features, np.bool_),
+    )
+
+
+@njit(cache=True, nogil=True)
+def find_pairs(features, rules, kind):
+    """Lists the predicted codes and the kinds of rules, each pair once."""
+    seen = np.full(len(features.code_ptr) - 1, -1, np.int64)
+    codes, kinds = np.empty(1024, np.int32), np.empty(1024, np.int32)
+    size = 0
+    for f in range(len(kind)):
+        for j in range(rules.ptr[f], rules.ptr[f + 1]):
+            code = features.code[rules.target[j]]
+            if seen[code] == kind[f]:
+                continue
+            seen[code] = kind[f]
+            if size == len(codes):
+                codes, kinds = longer(codes, size, 1), longer(kinds, size, 1)
+            codes[size], kinds[size] = code, kind[f]
+            size += 1
+    return codes[:size], kinds[:size]
+
+
+@njit(cache=True, nogil=True)
+def _pair(kinds, code, kind):
+    """Returns the pair of a predicted code and a kind, -1 if no rule has it."""
+    end = kinds.ptr[code + 1]
+    at = first_not_below(kinds.kind, kinds.ptr[code], end, kind)
+    return at if at < end and kinds.kind[at] == kind else -1
+
+
+@njit(cache=True, nogil=True)
+def _note_known(evidence, code, features_of_kind, scratch):
+    """Notes what some features of the known entity predict, and counts entities."""
+    features, rules = evidence.features, evidence.rules
+    best, found = scratch.best, scratch.found
+    low, high = features.code_ptr[code ^ 1], features.code_ptr[(code ^ 1) + 1]
+    count = 0
+    for f in features_of_kind:
+        last = rules.ptr[f + 1]
+        j = first_not_below(rules.target, rules.ptr[f], last, low)
+        while j < last and rules.target[j] < high:
+            c = features.entity[rules.target[j]]
+            found[count] = c
+            count += best[c] == 0
+            best[c] = max(best[c], rules.strength[j])
+            j += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _note_candidates(evidence, first, end, scratch):
+    """Notes who has what predicts a target by some rules, and counts entities."""
+    features, rules = evidence.features, evidence.rules
+    best, found = scratch.best, scratch.found
+    count = 0
+    for i in range(first, end):
+        f, strength = rules.source[i], rules.back_strength[i]
+        for k in range(features.holder_ptr[f], features.holder_ptr[f + 1]):
+            c = features.holder[k]
+            if best[c] == 0:  # the strongest of a kind comes first
+                best[c] = strength
+                found[count] = c
+                count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _begin(evidence, code, entity):
+    """Returns which features and which rules a query goes through."""
+    features, rules = evidence.features, evidence.rules
+    target = find_feature(features, code ^ 1, entity)
+    first, last = np.int64(0), np.int64(0)
+    if target >= 0:
+        first, last = rules.back_ptr[target], rules.back_ptr[target + 1]
+    return features.ptr[entity], features.ptr[entity + 1], first, last
+
+
+@njit(cache=True, nogil=True)
+def _next_kind(evidence, kinds, code, at, scratch):
+    """Notes the surest rules of the next kind, for all entities they speak for.
+
+    Returns the pair that has the weight, -1 if no rule predicts, the number of
+    entities, and where the next kind begins.
+    """
+    features, rules = evidence.features, evidence.rules
+    i, end, j, last = at
+    first = i
+    if i < end:
+        kind = kinds.of[features.feature[i]]
+        while i < end and kinds.of[features.feature[i]] == kind:
+            i += 1
+        pair, count = _pair(kinds, code, kind), 0
+        if pair >= 0:
+            of_kind = features.feature[first:i]
+            count = _note_known(evidence, code, of_kind, scratch)
+        return pair, count, (i, end, j, last)
+    first, kind = j, kinds.of[rules.source[j]]
+    while j < last and kinds.of[rules.source[j]] == kind:
+        j += 1
+    count = _note_candidates(evidence, first, j, scratch)
+    return _pair(kinds, code ^ 1, kind), count, (i, end, j, last)
+
+
+@njit(cache=True, nogil=True)
+def add_kinds(given, asked, columns, weight, scores, scratch):
+    """Adds the weighted strengths of the surest rules of each kind to scores.
+
+    ``given`` are the evidence, its kinds, and the side: 0 if tails are asked for, 1
+    if heads are. ``asked`` are the entity and the relation of each query. ``columns``
+    are the column of each entity or -1, empty if every entity has its own; and a row
+    of candidates for each query, empty if columns are the same for all.
+    """
+    evidence, kinds, side = given
+    entity, rel = asked
+    column_of, candidates = columns
+    best, found = scratch.best, scratch.found
+    place = scratch.place if candidates.shape[1] else column_of
+    for q in range(len(entity)):
+        row, code = scores[q], 2 * rel[q] + side
+        for k in range(candidates.shape[1]):
+            place[candidates[q, k]] = k
+        at = _begin(evidence, code, entity[q])
+        while at[0] < at[1] or at[2] < at[3]:
+            pair, count, at = _next_kind(evidence, kinds, code, at, scratch)
+            for i in range(count):
+                c = found[i]
+                column = place[c] if len(place) else c
+                if column >= 0:
+                    row[column] += weight[pair] * best[c]
+                best[c] = 0
+        for k in range(candidates.shape[1]):  # some may be there twice
+            row[k] = row[place[candidates[q, k]]]
+        for k in range(candidates.shape[1]):
+            place[candidates[q, k]] = -1
+
+
+@njit(cache=True, nogil=True)
+def kinds_gradient(given, asked, columns, grad, scratch):
+    """Returns pairs, and what is to be added to the gradients of their weights.
+
+    For the arguments, see :meth:`add_kinds`.
+    """
+    evidence, kinds, side = given
+    entity, rel = asked
+    column_of, candidates = columns
+    best, found = scratch.best, scratch.found
+    place = scratch.place if candidates.shape[1] else column_of
+    pairs, values = np.empty(1024, np.int64), np.empty(1024, np.float64)
+    size = 0
+    for q in range(len(entity)):
+        row, code = grad[q], 2 * rel[q] + side
+        if candidates.shape[1]:
+            row = np.zeros_like(row)
+        for k in range(candidates.shape[1]):
+            place[candidates[q, k]] = k
+        for k in range(candidates.shape[1]):
+            row[place[candidates[q, k]]] += grad[q, k]
+        at = _begin(evidence, code, entity[q])
+        while at[0] < at[1] or at[2] < at[3]:
+            pair, count, at = _next_kind(evidence, kinds, code, at, scratch)
+            total = 0.0
+            for i in range(count):
+                c = found[i]
+                column = place[c] if len(place) else c
+                if column >= 0:
+                    total += row[column] * best[c]
+                best[c] = 0
+            if total != 0:
+                if size == len(pairs):
+                    pairs, values = longer(pairs, size, 1), longer(values, size, 1)
+                pairs[size], values[size] = pair, total
+                size += 1
+        for k in range(candidates.shape[1]):
+            place[candidates[q, k]] = -1
+    return pairs[:size], values[:size]
+
+
+@njit(cache=True, nogil=True)
+def add_up(pair, value, total):
+    """Adds values to the totals of their pairs."""
+    for i in range(len(pair)):
+        total[pair[i]] += value[i]
+
+
+@njit(cache=True, nogil=True)
+def pair_kinds(evidence, kinds, facts, what, scratch):
+    """Finds the surest rule of each kind that speaks for each triple.
+
+    ``what`` is :obj:`WHOLE`, :obj:`LEFT` or :obj:`OWN`. Returns where the entries of
+    each triple begin, and their pairs, strengths and features; the first of the two
+    ends is the head.
+    """
+    ptr = np.zeros(len(facts[0]) + 1, np.int64)
+    pair, feature = np.empty(256, np.int64), np.empty(256, np.int64)
+    entries, size = (pair, np.empty(256, np.float32), feature), 0
+    given = evidence, kinds, what
+    for i in range(len(facts[0])):
+        h, r, t = facts[0][i], facts[1][i], facts[2][i]
+        entries, size = _one_end(given, 2 * r, (h, t), scratch, entries, size)
+        entries, size = _one_end(given, 2 * r + 1, (t, h), scratch, entries, size)
+        ptr[i + 1] = size
+    pair, strength, feature = entries
+    return ptr, pair[:size], strength[:size], feature[:size]
+
+
+@njit(cache=True, nogil=True)
+def _one_end(given, code, ends, scratch, entries, size):
+    """Writes what features of the first end say about a step to the other one."""
+    evidence, kinds, what = given
+    features, rules = evidence.features, evidence.rules
+    known, other = ends
+    target = find_feature(features, code, other)
+    if target < 0:
+        return entries, size
+    is_fact = what != WHOLE and has_feature(features, known, target)
+    if what == OWN and not is_fact:
+        return entries, size
+    mirror = -1
+    if is_fact and known == other:  # the fact itself, from its other end
+        mirror = find_feature(features, code ^ 1, known)
+    leaves = is_fact and rules.counted[known]
+    own = features.feature[features.ptr[known] : features.ptr[known + 1]]
+    first, last = rules.back_ptr[target], rules.back_ptr[target + 1]
+    by_own = _LOOKUP * len(own) <= last - first
+    if not by_own:
+        for f in own:
+            scratch.has[f] = True
+    kind, best, whole, left = -1, -1, np.float32(0), np.float32(0)
+    # Both orders have the features of a kind side by side.
+    for i in range(len(own) if by_own else last - first):
+        f = own[i] if by_own else np.int64(rules.source[first + i])
+        if not by_own and not scratch.has[f]:
+            continue
+        rule = _find_rule(rules, f, target) if by_own else -1
+        if by_own and rule < 0:
+            continue
+        if kinds.of[f] != kind:
+            value = _value(what, whole, left)
+            if value != 0:
+                pair = _pair(kinds, code, kind)
+                entries, size = _write(pair, value, best, entries, size)
+            kind, best, whole, left = kinds.of[f], -1, np.float32(0), np.float32(0)
+        strength = rules.strength[rule] if by_own else rules.back_strength[first + i]
+        if strength > whole:
+            whole, best = strength, f
+        # Leaving out an example makes no rule stronger.
+        if strength > left and f != mirror:
+            if leaves:
+                rule = rule if by_own else _find_rule(rules, f, target)
+                strength = _without_one(evidence, rule)
+            left = max(left, strength)
+    value = _value(what, whole, left)
+    if value != 0:
+        entries, size = _write(_pair(kinds, code, kind), value, best, entries, size)
+    if not by_own:
+        for f in own:
+            scratch.has[f] = False
+    return entries, size
+
+
+@njit(cache=True, nogil=True)
+def _find_rule(rules, feature, target):
+    """Returns the rule from a feature to another one, or -1."""
+    end = rules.ptr[feature + 1]
+    at = first_not_below(rules.target, rules.ptr[feature], end, target)
+    return at if at < end and rules.target[at] == target else -1
+
+
+@njit(cache=True, nogil=True)
+def _value(what, whole, left):
+    if what == WHOLE:
+        return whole
+    return left if what == LEFT else whole - left
+
+
+@njit(cache=True, nogil=True)
+def _without_one(evidence, rule):
+    """Returns how far a rule is believed by all its examples but one."""
+    support, body = evidence.rules.support[rule] - 1, evidence.rules.body[rule] - 1
+    if support < evidence.choices.least:
+        return np.float32(0)
+    return strength_of(support, body, evidence.choices)
+
+
+@njit(cache=True, nogil=True)
+def _write(pair, value, feature, entries, size):
+    pairs, values, features = entries
+    if size == len(pairs):
+        pairs, values = longer(pairs, size, 1), longer(values, size, 1)
+        features = longer(features, size, 1)
+    pairs[size], values[size], features[size] = pair, value, feature
+    return (pairs, values, features), size + 1

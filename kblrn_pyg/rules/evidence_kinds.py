@@ -1,0 +1,217 @@
+"""The evidence of each kind for a triple: bodies over different relations add up."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kblrn_pyg.data.ids import check_ids
+from kblrn_pyg.kernels.constant_rules import find_feature, first_not_below, kinds_of
+from kblrn_pyg.kernels.evidence_kinds import (
+    LEFT,
+    OWN,
+    WHOLE,
+    Kinds,
+    Scratch,
+    add_kinds,
+    add_up,
+    find_pairs,
+    kinds_gradient,
+    new_scratch,
+    pair_kinds,
+)
+from kblrn_pyg.kernels.threads import ScratchPool
+from kblrn_pyg.rules.evidence import EvidenceFeatures, FoundRule
+from kblrn_pyg.rules.ruleset import Ids
+
+_WHAT = {"whole": WHOLE, "left": LEFT, "own": OWN}
+
+
+class TripleKinds(NamedTuple):
+    r"""The surest rule of each kind, for each triple.
+
+    Args:
+        ptr (numpy.ndarray): Where the entries of each triple begin.
+        pair (numpy.ndarray): The pair of a predicted code and a kind of each entry.
+        strength (numpy.ndarray): The strength of the surest rule.
+        feature (numpy.ndarray): The feature that is its body.
+    """
+
+    ptr: Ids
+    pair: Ids
+    strength: np.ndarray
+    feature: Ids
+
+
+class KindFeatures:
+    r"""Looks for the surest rule with constants of each kind.
+
+    The *kind* of a rule is what its body is over, whatever the entity:
+    :math:`\textrm{award}(h, \textrm{Oscar})` and :math:`\textrm{award}(h,
+    \textrm{Bafta})` are of one kind, :math:`\textrm{award}(h, \cdot)` is of another.
+    Rules of a kind repeat each other, those of different kinds do not.
+
+    There is a weight for each *pair* of a predicted code (twice the relation, and one
+    more if heads are predicted) and a kind that any rule has. :obj:`len` is the number
+    of pairs.
+
+    Args:
+        features (EvidenceFeatures): The rules.
+    """
+
+    def __init__(self, features: EvidenceFeatures) -> None:
+        self.features = features
+        found, rules = features.evidence.features, features.evidence.rules
+        kind_of = kinds_of(found)
+        code, kind = find_pairs(found, rules, kind_of)
+        order = np.lexsort((kind, code))
+        number = np.bincount(code, minlength=len(found.code_ptr) - 1)
+        self.kinds = Kinds(kind_of, np.append(0, np.cumsum(number)), kind[order])
+        self._pool = ScratchPool(
+            partial(new_scratch, features.num_entities, len(kind_of))
+        )
+
+    def __len__(self) -> int:
+        return len(self.kinds.kind)
+
+    def pairs(self, head: Ids, rel: Ids, tail: Ids, what: str = "whole") -> TripleKinds:
+        r"""Finds the surest rule of each kind that speaks for each triple.
+
+        Args:
+            head (numpy.ndarray): The head of each triple.
+            rel (numpy.ndarray): The relation of each triple.
+            tail (numpy.ndarray): The tail of each triple.
+            what (str, optional): :obj:`"left"` counts a triple that is a fact as no
+                example of a rule, :obj:`"own"` gives by how much that is less.
+                (default: :obj:`"whole"`)
+        """
+        num_entities, num_relations = self.features.num_entities, self._num_codes // 2
+        sizes = {"head": num_entities, "rel": num_relations, "tail": num_entities}
+        check_ids({k: (v, sizes[k]) for k, v in zip(sizes, (head, rel, tail))})
+
+        def find(part: slice, scratch: Scratch) -> TripleKinds:
+            facts = head[part], rel[part], tail[part]
+            given = self.features.evidence, self.kinds, facts, _WHAT[what]
+            return TripleKinds(*pair_kinds(*given, scratch))
+
+        found = self._pool.run_slices(find, len(head))
+        number = np.concatenate([np.diff(one.ptr) for one in found])
+        columns = (np.concatenate(column) for column in list(zip(*found))[1:])
+        return TripleKinds(np.append(0, np.cumsum(number)), *columns)
+
+    def asked(
+        self,
+        queries: tuple[str, Ids, Ids],
+        columns: Ids | None = None,
+        candidates: Ids | None = None,
+    ) -> "QueryKinds":
+        r"""Returns the evidence of queries, to be weighed.
+
+        Args:
+            queries (tuple): The side that is asked for, and the known entity and the
+                relation of each query.
+            columns (numpy.ndarray, optional): The entities that columns of scores
+                are for, none of them twice. (default: :obj:`None`, all)
+            candidates (numpy.ndarray, optional): A row of entities for each query,
+                if these differ. (default: :obj:`None`)
+        """
+        side, entity, rel = queries
+        num_entities = self.features.num_entities
+        sizes = num_entities, self._num_codes // 2
+        check_ids({"entity": (entity, sizes[0]), "rel": (rel, sizes[1])})
+        column_of = self.features.columns_of(columns)
+        if candidates is None:
+            candidates = np.empty((len(entity), 0), np.int64)
+        check_ids({"candidates": (candidates, num_entities)}, num_dims=2)
+        given = self.features.evidence, self.kinds, int(side == "head")
+        return QueryKinds(given, (entity, rel), (column_of, candidates), self._pool)
+
+    def rules(
+        self, head: int, rel: int, tail: int
+    ) -> list[tuple[str, int, float, FoundRule]]:
+        r"""Returns the surest rule of each kind that speaks for a triple.
+
+        Args:
+            head (int): The head.
+            rel (int): The relation.
+            tail (int): The tail.
+
+        Returns:
+            Whose feature it is, :obj:`"head"` or :obj:`"tail"`, the pair of the
+            weight, the strength, and the rule.
+        """
+        found = self.pairs(np.array([head]), np.array([rel]), np.array([tail]))
+        rules = []
+        for pair, strength, feature in zip(found.pair, found.strength, found.feature):
+            is_head = pair < self.kinds.ptr[2 * rel + 1]
+            end, other = ("head", tail) if is_head else ("tail", head)
+            rule = self._rule(int(feature), 2 * rel + (not is_head), other)
+            rules.append((end, int(pair), float(strength), rule))
+        return rules
+
+    def _rule(self, feature: int, code: int, entity: int) -> FoundRule:
+        evidence = self.features.evidence
+        rules = evidence.rules
+        target = find_feature(evidence.features, code, entity)
+        low, high = rules.ptr[feature], rules.ptr[feature + 1]
+        rule = first_not_below(rules.target, low, high, target)
+        return self.features.found_rule(feature, rules.support[rule], rules.body[rule])
+
+    @property
+    def _num_codes(self) -> int:
+        return len(self.kinds.ptr) - 1
+
+
+class QueryKinds:
+    r"""The evidence of each kind for queries.
+
+    It is looked for again whenever it is needed: writing it down takes as long, and
+    much memory.
+
+    Args:
+        given (tuple): The evidence, its kinds and the side.
+        asked (tuple): The known entity and the relation of each query.
+        columns (tuple): The column of each entity, and the candidates of each query.
+        pool (ScratchPool): Working memory.
+    """
+
+    def __init__(
+        self, given: tuple, asked: tuple[Ids, Ids], columns: tuple[Ids, Ids], pool: Any
+    ) -> None:
+        self._given, self._asked, self._columns = given, asked, columns
+        self._pool = pool
+
+    def add_to(self, scores: np.ndarray, weight: np.ndarray) -> None:
+        r"""Adds what the evidence weighs to scores.
+
+        Args:
+            scores (numpy.ndarray): A row for each query; of candidates, all zero.
+            weight (numpy.ndarray): The weight of each pair.
+        """
+
+        def add(part: slice, scratch: Scratch) -> None:
+            add_kinds(self._given, *self._some(part), weight, scores[part], scratch)
+
+        self._pool.run_slices(add, len(scores))
+
+    def gradient(self, by_scores: np.ndarray, size: int) -> np.ndarray:
+        r"""Returns the gradient of weights.
+
+        Args:
+            by_scores (numpy.ndarray): That of scores.
+            size (int): The number of weights.
+        """
+
+        def find(part: slice, scratch: Scratch) -> tuple[Ids, np.ndarray]:
+            some = self._some(part)
+            return kinds_gradient(self._given, *some, by_scores[part], scratch)
+
+        total = np.zeros(size)
+        # Adding up in order keeps sums reproducible, whichever thread is first.
+        for pair, value in self._pool.run_slices(find, len(by_scores)):
+            add_up(pair, value, total)
+        return total
+
+    def _some(self, part: slice) -> tuple[tuple[Ids, Ids], tuple[Ids, Ids]]:
+        (entity, rel), (column_of, candidates) = self._asked, self._columns
+        return (entity[part], rel[part]), (column_of, candidates[part])
