@@ -248,6 +248,14 @@ def layered(threshold=0.5):
     return data, model
 
 
+def own_unit(panel, compared):
+    if panel.attribute.kind == "log_ratio":
+        return math.exp(compared)
+    if panel.attribute.kind == "haversine":
+        return 2 * 6371 * math.asin(compared / (2 * 6371))
+    return compared
+
+
 def test_panels_of_layers():
     data, model = layered()
     expert = model.experts["numerical"]
@@ -258,12 +266,10 @@ def test_panels_of_layers():
     x = data["entity"].x
     for panel in panels:
         head, tail = data[data.edge_types[panel.relation]].edge_index
-        column = x[:, panel.attribute.a]
-        difference = column[head] - column[tail]
-        if panel.attribute.kind == "log_ratio":
-            difference = column[head] / column[tail]
-        expected = difference[~difference.isnan()].numpy()
-        assert panel.values == pytest.approx(expected)
+        rows = x[head].tolist(), x[tail].tolist()
+        pairs = (naive_layers.compared(panel.attribute, *pair) for pair in zip(*rows))
+        expected = [own_unit(panel, one) for one in pairs if one is not None]
+        assert panel.values == pytest.approx(np.array(expected))
         # A pair whose numbers compare as a knot has the value of the knot.
         assert len(panel.knots) == len(panel.learned)
     (one,) = layer_panels(data, expert, ["spouse"], "birth_year")
@@ -286,14 +292,24 @@ def test_layers_are_drawn_as_they_are(log):
     assert len(drawn) == len(panels)
     for axis, panel in zip(drawn, panels):
         x, y = axis.lines[0].get_data()
-        attribute, expert = panel.attribute, model.experts["numerical"]
-        raw = attribute.kind == "log_ratio"
-        knots = (np.log(panel.knots) if raw else panel.knots).tolist()
-        for place, drawn_value in list(zip(x.tolist(), y.tolist()))[::50]:
-            at = math.log(place) if raw else place
-            expected = naive_layers.layer_value(knots, panel.learned.tolist(), at)
-            assert drawn_value == pytest.approx(expected, abs=1e-6)
-        assert attribute in expert.features.attributes
+        features = model.experts["numerical"].features
+        i = next(
+            i
+            for i in range(*features.of(panel.relation).indices(len(features)))
+            if features.attributes[int(features.pair[i])] == panel.attribute
+        )
+        part = slice(int(features.knot_ptr[i]), int(features.knot_ptr[i + 1]))
+        knots = features.knot[part].tolist()
+        for k, knot in enumerate(knots):  # at knots, and half-way between them
+            between = (knot + knots[min(k + 1, len(knots) - 1)]) / 2
+            for place in (knot, between):
+                shown = own_unit(panel, place)
+                if not x[0] <= shown <= x[-1]:
+                    continue
+                value = naive_layers.layer_value(knots, panel.learned.tolist(), place)
+                found = panel.layer_at(np.array([shown]))
+                assert found == pytest.approx(value, abs=1e-6)
+        assert y == pytest.approx(panel.layer_at(x))
     assert_legible(figure)
 
 
