@@ -30,7 +30,7 @@ def read_parquet(path: Path, wanted: Columns, progress: bool = False) -> Encoded
             "reading Parquet needs pyarrow: pip install 'kblrn_pyg[arrow]'"
         ) from None
     wanted.check()
-    with open_source(path, progress) as (file, tick):
+    with open_source(path, progress, has_lines=False) as (file, tick):
         try:
             columns = _columns(file, wanted, path)
             tick()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn, cast
 
 from kblrn_pyg.data.errors import DataError
+from kblrn_pyg.data.lines import short_lines
 from kblrn_pyg.printable import printable
 from kblrn_pyg.progress import ProgressBar
 
@@ -24,11 +25,6 @@ PathLike = str | os.PathLike[str]
 
 # Large enough to amortise Python's overhead, small enough to stay in memory.
 BLOCK_BYTES = 1 << 22
-
-# The longest line of a file that is read.
-MAX_LINE_BYTES = 1 << 24
-
-_AHEAD = 1 << 20  # how much is read at once
 
 BOM = b"\xef\xbb\xbf"
 
@@ -181,11 +177,12 @@ def may_be_header(
 
 @contextmanager
 def open_source(
-    path: Path, progress: bool = False
+    path: Path, progress: bool = False, has_lines: bool = True
 ) -> Iterator[tuple[BinaryIO, Callable[[], None]]]:
     r"""Opens a file for reading, unzipped where its name ends in :obj:`.gz`.
 
-    Yields the file and a function that brings the progress bar up to date.
+    Yields the file and a function that brings the progress bar up to date. Lines, if
+    the file has any, must be short; see :meth:`short_lines`.
     Whatever goes wrong with the file itself becomes a :class:`DataError`.
     """
     try:
@@ -201,9 +198,10 @@ def open_source(
                 disable=not progress,
             ) as bar,
         ):
-            file = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw
-            limited = io.BufferedReader(_ShortLines(path, cast(BinaryIO, file)), _AHEAD)
-            yield limited, lambda: bar.update(raw.tell() - bar.n) and None
+            zipped = path.suffix == ".gz"
+            file = cast(BinaryIO, gzip.GzipFile(fileobj=raw) if zipped else raw)
+            file = short_lines(path, file) if has_lines else file
+            yield file, lambda: bar.update(raw.tell() - bar.n) and None
     except FileNotFoundError:
         raise DataError("no such file", path) from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -212,42 +210,6 @@ def open_source(
         raise DataError(f"cannot be read: {error.strerror}", path) from None
     except MemoryError:
         raise DataError("needs more memory than there is", path) from None
-
-
-class _ShortLines(io.RawIOBase):
-    """A file whose lines must not be longer than what fits easily into memory."""
-
-    def __init__(self, path: Path, file: BinaryIO) -> None:
-        self._path, self._file = path, file
-        self._num_read = self._behind_line_end = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        content = self._file.read(len(buffer))
-        buffer[: len(content)] = content
-        end = content.rfind(b"\n")
-        if end >= 0:
-            self._behind_line_end = self._num_read + end + 1
-        self._num_read += len(content)
-        if self._num_read - self._behind_line_end > MAX_LINE_BYTES:
-            message = f"the line is longer than {MAX_LINE_BYTES >> 20} MB"
-            raise DataError(message, self._path, self._line())
-        return len(content)
-
-    def _line(self) -> int | None:
-        """Counts lines, which takes time only where one of them is refused."""
-        if self._behind_line_end == 0:
-            return 1
-        if not self._path.is_file():
-            return None
-        is_zipped = self._path.suffix == ".gz"
-        line, left = 1, self._behind_line_end
-        with gzip.open(self._path) if is_zipped else open(self._path, "rb") as file:
-            while left > 0 and (content := file.read(min(left, _AHEAD))):
-                line, left = line + content.count(b"\n"), left - len(content)
-        return line
 
 
 def _blocks(path: Path, file: BinaryIO, wanted: Columns) -> Iterator[RowBlock]:

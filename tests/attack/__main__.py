@@ -37,7 +37,7 @@ def main() -> None:
         left, trials, failed = int(TRIALS[attack] * options.fraction), 0, 0
         seed, start = options.seed, time.perf_counter()
         while left > 0:
-            found = run_apart(attack, min(left, AT_ONCE), seed)
+            found = run_apart({attack: min(left, AT_ONCE)}, seed)[attack]
             trials, left, seed = trials + found.trials, left - AT_ONCE, seed + 1
             if found.failure:
                 failed += 1

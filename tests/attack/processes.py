@@ -1,10 +1,12 @@
 """Attacks in processes of their own, so that a crash is a failure and not the end."""
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 
@@ -13,12 +15,13 @@ from attack.trials import Outcome, run
 TESTS = Path(__file__).parents[1]
 
 
-def run_apart(attack: str, trials: int, number: int = 0, minutes: int = 20) -> Outcome:
-    r"""Runs an attack in another process.
+def run_apart(
+    attacks: Mapping[str, int], number: int = 0, minutes: int = 30
+) -> dict[str, Outcome]:
+    r"""Runs attacks in one other process; a crash is a failure of the one it is in.
 
     Args:
-        attack (str): Its module and name.
-        trials (int): How often to try.
+        attacks (dict): How often to try each attack, by its module and name.
         number (int, optional): What the inputs are drawn by.
         minutes (int, optional): After which it is stopped.
     """
@@ -26,28 +29,35 @@ def run_apart(attack: str, trials: int, number: int = 0, minutes: int = 20) -> O
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     words = [sys.executable, "-X", "faulthandler", "-m", "attack.processes"]
     done = subprocess.run(
-        [*words, attack, str(trials), str(number)],
+        [*words, json.dumps(attacks), str(number)],
         check=False,
         capture_output=True,
         text=True,
         timeout=60 * minutes,
         env=environment,
     )
+    found = {}
+    for line in done.stdout.splitlines():
+        name, trials, outcomes, failure = json.loads(line)
+        found[name] = Outcome(trials, Counter(outcomes), failure)
     if done.returncode != 0:
-        lines = done.stderr.strip().splitlines()
-        reason = next((line for line in lines if line.startswith("Fatal")), lines[-1:])
-        return Outcome(trials, Counter(), f"exit code {done.returncode}: {reason}")
-    found = json.loads(done.stdout.splitlines()[-1])
-    return Outcome(found["trials"], Counter(found["outcomes"]), found["failure"])
+        name = next(name for name in attacks if name not in found)
+        reason = f"exit code {done.returncode}: {done.stderr.strip()[:500]}"
+        found[name] = Outcome(attacks[name], failure=reason)
+    return found
 
 
 def main() -> None:
-    attack, trials, number = sys.argv[1:]
-    module, name = attack.split(".")
-    found = run(
-        getattr(import_module(f"attack.{module}"), name), int(trials), int(number)
-    )
-    print(json.dumps(vars(found)))
+    attacks, number = json.loads(sys.argv[1]), int(sys.argv[2])
+    for attack, trials in attacks.items():
+        module, name = attack.split(".")
+        # What an attack prints is none of its outcome.
+        with contextlib.redirect_stdout(sys.stderr):
+            found = run(
+                getattr(import_module(f"attack.{module}"), name), trials, number
+            )
+        line = [attack, found.trials, found.outcomes, found.failure]
+        print(json.dumps(line), flush=True)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from kblrn_pyg.data import DataError, read_kb, rows
+from kblrn_pyg.data import DataError, lines, read_kb
 from kblrn_pyg.data.dates import decimal_year
 from kblrn_pyg.rules import read_rules
 
@@ -52,7 +52,7 @@ def test_a_tiny_coverage_is_no_reason_to_fail():
 def test_endless_lines_are_refused(tmp_path, monkeypatch, ending, begin):
     if ending.startswith("nt"):
         pytest.importorskip("pyoxigraph")
-    monkeypatch.setattr(rows, "MAX_LINE_BYTES", 1 << 21)
+    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 1 << 21)
     line = {"t": "a\tr\tb\n", "c": "a,r,b\n", "n": "<x:a> <x:r> <x:b> .\n"}[ending[0]]
     long = b'<x:a> <x:r> "' if ending.startswith("nt") else b""
     content = (line * 2 if begin else "").encode() + long + b"z" * (5 << 20)
@@ -64,7 +64,7 @@ def test_endless_lines_are_refused(tmp_path, monkeypatch, ending, begin):
 
 
 def test_endless_lines_of_rules_and_numbers_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(rows, "MAX_LINE_BYTES", 1 << 21)
+    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 1 << 21)
     (tmp_path / "r.tsv").write_bytes(b"z" * (5 << 20))
     with pytest.raises(DataError, match=r"r\.tsv:1: the line is longer than 2 MB"):
         read_rules(tmp_path / "r.tsv", ["r"])
@@ -73,7 +73,7 @@ def test_endless_lines_of_rules_and_numbers_are_refused(tmp_path, monkeypatch):
 
 
 def test_lines_below_the_limit_are_read_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(rows, "MAX_LINE_BYTES", 1 << 21)
+    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 1 << 21)
     name = "é" * (1 << 19)
     (tmp_path / "a.tsv").write_text(f"{name}\tr\tb\nb\tr\t{name}\n" * 2)
     kbs, _ = read_kb(tmp_path / "a.tsv")

@@ -4,20 +4,17 @@ import pytest
 from attack.processes import run_apart
 
 
-@pytest.mark.parametrize(
-    ("attack", "trials"),
-    [
-        ("triples", 300),
-        ("numbers", 150),
-        ("rules", 300),
-        ("names", 300),
-        ("settings", 25),
-    ],
-)
-def test_texts_are_read_or_refused(attack, trials):
-    if attack == "triples":
-        pytest.importorskip("pyoxigraph")
-    found = run_apart(f"readers.attack_{attack}", trials)
-    assert not found.failure
-    assert found.trials >= trials
-    assert found.outcomes["refused"] > 5
+def test_texts_are_read_or_refused():
+    pytest.importorskip("pyoxigraph")
+    trials = {
+        "triples": 150,
+        "numbers": 100,
+        "rules": 150,
+        "names": 100,
+        "settings": 10,
+    }
+    found = run_apart({f"readers.attack_{name}": n for name, n in trials.items()})
+    assert [one.failure for one in found.values()] == [""] * len(trials)
+    for one in found.values():
+        assert one.trials >= 10
+        assert one.outcomes["refused"] > 2
