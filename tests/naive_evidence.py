@@ -161,6 +161,48 @@ def from_known(
     return best
 
 
+def kind_of(f: Feature, num_relations: int) -> int:
+    """What a feature is over, whatever its entity: its code, or 2R + its code."""
+    code, entity = f
+    return code if entity is not None else 2 * num_relations + code
+
+
+def from_kinds(
+    facts: Iterable[Triple],
+    k: int,
+    a: int,
+    c: int,
+    num_relations: int,
+    choices: Choices = DEFAULT,
+    leave_own: bool = False,
+) -> dict[int, float]:
+    """Kind -> the best confidence of a rule (f, (k, c)), f a feature of a of the kind.
+
+    Kinds without a rule are absent. `leave_own` is that of `from_known`.
+    """
+    features = entity_features(facts)
+    of_a = features.get(a, set())
+    leave = leave_own and (k, c) in of_a
+    best: dict[int, float] = {}
+    for f in of_a:
+        if not is_rule(f, (k, c)):
+            continue
+        support, body = measure(features, f, (k, c), choices.max_degree)
+        if support < max(1, choices.least):
+            continue
+        if leave:
+            if a == c and f == (k ^ 1, a):
+                continue
+            if is_counted(features, a, choices.max_degree):
+                support, body = support - 1, body - 1
+            if support < max(1, choices.least):
+                continue
+        kind = kind_of(f, num_relations)
+        confidence = support / (body + choices.shrinkage)
+        best[kind] = max(best.get(kind, 0.0), confidence)
+    return best
+
+
 def path_confidence(support: int, pca_body: int, shrinkage: float = 5.0) -> float:
     """The confidence of a path rule, 0 if its support is unknown (-1)."""
     if support < 0:
@@ -258,6 +300,25 @@ def triple_features(
         popularity(facts, along, t, choices, without=h if leave_own else None),
         popularity(facts, against, h, choices, without=t if leave_own else None),
     ]
+
+
+def triple_kinds(
+    facts: Iterable[Triple],
+    h: int,
+    r: int,
+    t: int,
+    num_relations: int,
+    choices: Choices = DEFAULT,
+    leave_own: bool = False,
+) -> dict[tuple[int, int], float]:
+    """(Predicted code, kind) -> the strength of the best rule of the kind."""
+    facts = as_set(facts)
+    strength = {}
+    for code, known, other in ((2 * r, h, t), (2 * r + 1, t, h)):
+        found = from_kinds(facts, code, known, other, num_relations, choices, leave_own)
+        for kind, confidence in found.items():
+            strength[code, kind] = math.log(1 + confidence / choices.floor)
+    return strength
 
 
 def score(

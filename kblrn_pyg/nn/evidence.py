@@ -32,6 +32,9 @@ from kblrn_pyg.rules.text import atoms
 
 # The weights that training begins with.
 _START = (0.5, 0.5, 0.6, 0.6, 0.05, 0.05)
+# What the parameters of kinds are multiplied with. Many kinds speak for a triple at
+# once, and steps of Adam are as long for each: together they would be too long.
+_KIND_SCALE = 0.2
 # How many rules explanations name besides the surest ones.
 _MAX_KINDS = 6
 
@@ -102,9 +105,9 @@ class EvidenceExpert(Expert):
         """Scores triples."""
         h, r, t = (_ids(index) for index in (head_index, rel_type, tail_index))
         scores = self._weigh(self.features.pairs(h, r, t), rel_type)
-        if self.kinds is not None and self.kind_weight is not None:
+        if self.kinds is not None:
             found = self.kinds.pairs(h, r, t)
-            scores = scores + weigh_triples(found, self.kind_weight)
+            scores = scores + weigh_triples(found, self.weight_of_kinds())
         return scores
 
     def score_candidates(self, queries: Queries, candidates: Tensor) -> Tensor:
@@ -150,12 +153,16 @@ class EvidenceExpert(Expert):
         return self._add_kinds(scores, self.kinds.asked(asked, columns))
 
     def _add_kinds(self, scores: Tensor, asked: QueryKinds) -> Tensor:
-        assert self.kind_weight is not None
+        weight = self.weight_of_kinds().to(scores.dtype)
         if scores.device.type == "cpu":
-            return AddKinds.apply(scores, self.kind_weight.to(scores.dtype), asked)
+            return AddKinds.apply(scores, weight, asked)
         there = torch.zeros(scores.shape, dtype=scores.dtype)
-        weight = self.kind_weight.cpu().to(scores.dtype)
-        return scores + AddKinds.apply(there, weight, asked).to(scores.device)
+        return scores + AddKinds.apply(there, weight.cpu(), asked).to(scores.device)
+
+    def weight_of_kinds(self) -> Tensor:
+        """Returns the weight of each pair of a predicted code and a kind."""
+        assert self.kind_weight is not None
+        return _KIND_SCALE * self.kind_weight
 
     def own_evidence(
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
@@ -164,9 +171,9 @@ class EvidenceExpert(Expert):
         self._remember()
         h, r, t = (_ids(index) for index in (head_index, rel_type, tail_index))
         own = self._weigh(self.features.own(h, r, t), rel_type)
-        if self.kinds is not None and self.kind_weight is not None:
+        if self.kinds is not None:
             found = self.kinds.pairs(h, r, t, what="own")
-            own = own + weigh_triples(found, self.kind_weight)
+            own = own + weigh_triples(found, self.weight_of_kinds())
         return own
 
     def parts(self, head: int, rel: int, tail: int, side: str = "tail") -> list[Part]:
@@ -197,9 +204,9 @@ class EvidenceExpert(Expert):
         self, head: int, rel: int, tail: int
     ) -> dict[tuple[str, FoundRule], float]:
         """Returns what the surest rule of each kind adds, by its end and the rule."""
-        if self.kinds is None or self.kind_weight is None:
+        if self.kinds is None:
             return {}
-        weight = self.kind_weight.detach()
+        weight = self.weight_of_kinds().detach()
         return {
             (end, rule): float(weight[pair]) * strength
             for end, pair, strength, rule in self.kinds.rules(head, rel, tail)
@@ -232,7 +239,9 @@ class EvidenceExpert(Expert):
         """Returns the numbers of rules."""
         paths = len(self.features.evidence.path_support)
         text = f"{len(self.features):,} rules with constants, {paths:,} with paths"
-        return text if self.kinds is None else f"{text}, {len(self.kinds):,} kinds"
+        if self.kinds is None:
+            return text
+        return f"{text}, {len(self.kinds):,} weights of kinds"
 
     def _weigh(self, value: np.ndarray, rel_type: Tensor) -> Tensor:
         numbers = torch.from_numpy(value).to(self.weight)

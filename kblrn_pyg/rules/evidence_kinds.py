@@ -85,6 +85,9 @@ class KindFeatures:
                 example of a rule, :obj:`"own"` gives by how much that is less.
                 (default: :obj:`"whole"`)
         """
+        if what not in _WHAT:
+            names = ", ".join(_WHAT)
+            raise ValueError(f"'what' must be one of {names} (got {what!r})")
         num_entities, num_relations = self.features.num_entities, self._num_codes // 2
         sizes = {"head": num_entities, "rel": num_relations, "tail": num_entities}
         check_ids({k: (v, sizes[k]) for k, v in zip(sizes, (head, rel, tail))})
