@@ -99,7 +99,8 @@ def with_earlier(stored: Mapping[str, Any], cls: Any) -> dict[str, Any]:
     r"""Returns the settings of a file, and what those mean that it does not know.
 
     Args:
-        stored (dict): The settings of the file, by name.
+        stored (dict): The settings of the file, by name; anything else is left as it
+            is, for :meth:`check_types` to refuse.
         cls (type): A dataclass of settings.
     """
     earlier = {
@@ -107,7 +108,7 @@ def with_earlier(stored: Mapping[str, Any], cls: Any) -> dict[str, Any]:
         for field in dataclasses.fields(cls)
         if "before" in field.metadata
     }
-    return earlier | dict(stored)
+    return earlier | dict(stored) if isinstance(stored, Mapping) else stored
 
 
 def changed(settings: Any) -> dict[str, Any]:

@@ -122,7 +122,8 @@ class EvidenceExpert(Expert):
         scores = torch.einsum("bck,bk->bc", value, self.weight[queries.rel_type])
         if self.kinds is not None:
             kinds = self.kinds.asked(asked, candidates=_ids(candidates))
-            scores = scores + self._add_kinds(torch.zeros_like(scores), kinds)
+            none = torch.zeros_like(at_least_single(scores))
+            scores = scores + self._add_kinds(none, kinds).to(scores.dtype)
         return scores
 
     def score_answers(self, queries: Queries, answer: Tensor) -> Tensor:

@@ -170,7 +170,9 @@ MODERN = Recipe(
         patience=1,
     ),
     evidence_alone=Schedule(
-        {"batch_size": 512, "lr": 0.01, "validate_every": 1}, epochs=2, patience=0
+        {"batch_size": 512, "optimizer": "adagrad", "lr": 0.1, "validate_every": 1},
+        epochs=2,
+        patience=0,
     ),
     # Embeddings know almost all training triples, so that rules would learn nothing
     # beside them: experts learn apart, and validation says how far to trust each.
