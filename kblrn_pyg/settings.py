@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import MISSING, Field
 from typing import Any, get_args, get_origin
 
@@ -13,7 +13,6 @@ def setting(
     expert: str = "",
     choices: Sequence[str] = (),
     none: str = "",
-    before: Any = MISSING,
 ) -> Any:
     r"""Declares a field of a dataclass of settings.
 
@@ -27,12 +26,8 @@ def setting(
             place of any text. (default: :obj:`()`, any)
         none (str, optional): What :obj:`None` is called, if it is a value that
             can be chosen. (default: :obj:`""`)
-        before (optional): What it is for files that were written before there was
-            the setting, if not the default.
     """
     metadata = {"help": help, "expert": expert, "choices": choices, "none": none}
-    if before is not MISSING:
-        metadata["before"] = before
     if isinstance(default, list):
         return dataclasses.field(
             default_factory=lambda: list(default), metadata=metadata
@@ -93,22 +88,6 @@ def default_of(field: "Field[Any]") -> Any:
     if field.default_factory is not MISSING:
         return field.default_factory()
     return field.default
-
-
-def with_earlier(stored: Mapping[str, Any], cls: Any) -> dict[str, Any]:
-    r"""Returns the settings of a file, and what those mean that it does not know.
-
-    Args:
-        stored (dict): The settings of the file, by name; anything else is left as it
-            is, for :meth:`check_types` to refuse.
-        cls (type): A dataclass of settings.
-    """
-    earlier = {
-        field.name: field.metadata["before"]
-        for field in dataclasses.fields(cls)
-        if "before" in field.metadata
-    }
-    return earlier | dict(stored) if isinstance(stored, Mapping) else stored
 
 
 def changed(settings: Any) -> dict[str, Any]:

@@ -214,7 +214,7 @@ def test_explanations_are_short_and_name_the_rest():
 
 def test_model_file_keeps_kinds(tmp_path):
     kb = Families()[0]
-    model = KBLRN.from_data(kb, "e", num_negatives=None)
+    model = KBLRN.from_data(kb, "e", num_negatives=None, evidence_kinds=True)
     with torch.no_grad():
         model.experts["evidence"].kind_weight.normal_()
     model.save(tmp_path / "model.pt")

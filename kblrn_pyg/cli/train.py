@@ -29,7 +29,7 @@ from kblrn_pyg.nn.settings import (
     are_letters,
 )
 from kblrn_pyg.rules.settings import RuleSettings
-from kblrn_pyg.settings import changed, concerns, setting, with_earlier
+from kblrn_pyg.settings import changed, concerns, setting
 from kblrn_pyg.sizes import choice_text, choose_model, choose_training
 from kblrn_pyg.training.run import Run
 from kblrn_pyg.training.settings import FitSettings
@@ -184,8 +184,7 @@ def _stored_settings(folder: Run, resume: bool) -> "Settings":
 def _continued(stored: "Settings", options: argparse.Namespace) -> dict[str, Any]:
     """Returns the groups of a run that continues, perhaps to more epochs."""
     groups = {
-        name: settings_from(with_earlier(stored.get(name, {}), cls), cls)
-        for name, cls in GROUPS.items()
+        name: settings_from(stored.get(name, {}), cls) for name, cls in GROUPS.items()
     }
     known = {"dataset": stored.get("dataset", options.dataset)}
     for group in groups.values():

@@ -38,7 +38,7 @@ from kblrn_pyg.nn.penalties import PENALTIES
 from kblrn_pyg.nn.relational import RelationalExpert
 from kblrn_pyg.nn.settings import ModelSettings
 from kblrn_pyg.rules import RuleSet
-from kblrn_pyg.settings import check_types, with_earlier
+from kblrn_pyg.settings import check_types
 
 if TYPE_CHECKING:
     from kblrn_pyg.nn.kblrn import KBLRN
@@ -156,8 +156,7 @@ def _build(
     _take_weights(model, content.pop("weights"))
     if content["settings"]:
         check_types(ModelSettings, content["settings"])
-        stored = with_earlier(content["settings"], ModelSettings)
-        model.settings = ModelSettings(**stored)
+        model.settings = ModelSettings(**content["settings"])
     model.kb = kb
     if content["known"].numel():
         head, rel, tail = content["known"]

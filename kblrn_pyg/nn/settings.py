@@ -108,10 +108,9 @@ class ModelSettings:
         0.03, "the confidence below which differences count little", expert="e"
     )
     evidence_kinds: bool = setting(
-        True,
+        False,
         "add up evidence of different kinds, each with a weight",
         expert="e",
-        before=False,
     )
     num_negatives: int | None = setting(
         500, "sampled entities for each triple and side", none="all"

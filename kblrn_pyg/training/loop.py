@@ -21,7 +21,7 @@ from kblrn_pyg.nn.model_file import versions
 from kblrn_pyg.nn.one_thread import one_torch_thread
 from kblrn_pyg.nn.settings import ModelSettings
 from kblrn_pyg.progress import ProgressBar
-from kblrn_pyg.settings import default_of, with_earlier
+from kblrn_pyg.settings import default_of
 from kblrn_pyg.shard import agreed, any_says, process_rank
 from kblrn_pyg.sizes import choice_text, choose_training
 from kblrn_pyg.training import process
@@ -423,10 +423,9 @@ class _Training:
 
 
 def _default_settings() -> dict[str, Any]:
-    """Returns what settings are that a checkpoint does not know yet, by name."""
+    """Returns the defaults of all settings by name."""
     every = (*fields(ModelSettings), *fields(FitSettings))
-    defaults = {field.name: default_of(field) for field in every}
-    return defaults | with_earlier({}, ModelSettings)
+    return {field.name: default_of(field) for field in every}
 
 
 def _check_state(optimizer: torch.optim.Optimizer) -> None:
