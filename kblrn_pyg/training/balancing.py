@@ -9,8 +9,8 @@ from kblrn_pyg.nn.kblrn import KBLRN
 from kblrn_pyg.progress import ProgressBar
 from kblrn_pyg.training.validation import Graph
 
-# Factors of all experts at once, and then of one of them.
-_OF_ALL = (0.15, 0.25, 0.35, 0.5, 0.7, 1.0, 1.5, 2.5, 5.0)
+# Factors of all experts at once, of which some may be of no use, and then of one.
+_OF_ALL = (0.0, 0.05, 0.15, 0.25, 0.35, 0.5, 0.7, 1.0, 1.5, 2.5, 5.0)
 _OF_ONE = (0.0, 0.6, 1.6)
 
 

@@ -48,6 +48,9 @@ class Recipe:
         evidence_alone (Schedule, optional): The schedule of the evidence expert,
             which has few weights. (default: :obj:`None`, that of all without
             embeddings)
+        beside_evidence (Schedule, optional): The schedule of models without
+            embeddings that have other experts beside it. (default: :obj:`None`,
+            that of all without embeddings)
         apart (bool, optional): Whether embeddings and the other experts are
             trained apart, and then balanced by validation; see
             :meth:`~kblrn_pyg.training.balance`. (default: :obj:`False`, all
@@ -64,6 +67,7 @@ class Recipe:
     negatives: str = "triple"
     without_latent: Schedule | None = None
     evidence_alone: Schedule | None = None
+    beside_evidence: Schedule | None = None
     apart: bool = False
     changes: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -95,7 +99,9 @@ class Recipe:
             return _AS_THEY_ARE
         special = None
         if "l" not in experts:
-            special = self.evidence_alone if experts == "e" else None
+            if "e" in experts:
+                is_alone = experts == "e"
+                special = self.evidence_alone if is_alone else self.beside_evidence
             special = special or self.without_latent
         return special or self.schedule
 
@@ -106,7 +112,12 @@ class Recipe:
         """The same in seconds, as a test."""
         schedules = {
             name: schedule.shortened()
-            for name in ("schedule", "without_latent", "evidence_alone")
+            for name in (
+                "schedule",
+                "without_latent",
+                "evidence_alone",
+                "beside_evidence",
+            )
             if (schedule := getattr(self, name)) is not None
         }
         return replace(
@@ -152,6 +163,12 @@ def _adam(epochs: int) -> Schedule:
     return Schedule(training, epochs, patience=1)
 
 
+def _features(epochs: int) -> Schedule:
+    """One weight for each feature."""
+    training = {"batch_size": 256, "lr": 0.01, "lr_decay": 0.85, "validate_every": 2}
+    return Schedule(training, epochs, patience=1)
+
+
 def _adagrad(epochs: int) -> Schedule:
     training = {"batch_size": 256, "optimizer": "adagrad", "lr": 0.1}
     return Schedule(training | {"validate_every": 3}, epochs, patience=2)
@@ -169,11 +186,8 @@ MODERN = Recipe(
     model=_embeddings(),
     paper_rules=False,
     schedule=_adagrad(epochs=30),
-    without_latent=Schedule(
-        {"batch_size": 256, "lr": 0.01, "lr_decay": 0.85, "validate_every": 2},
-        epochs=12,
-        patience=1,
-    ),
+    without_latent=_features(epochs=12),
+    beside_evidence=_features(epochs=4),
     evidence_alone=Schedule(
         {"batch_size": 512, "optimizer": "adagrad", "lr": 0.1, "validate_every": 1},
         epochs=2,
