@@ -46,6 +46,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--instances", nargs="+", choices=INSTANCES, help="only these instances"
     )
+    parser.add_argument("--row", action="append", help="only this row of a table")
     parser.add_argument(
         "--recipe",
         choices=RECIPES,
@@ -87,12 +88,25 @@ def missing_jobs(options: argparse.Namespace, places: Places) -> list[Job]:
     recipe = RECIPES[options.recipe]
     if options.short:
         recipe = recipe.shortened()
+    names = {
+        row.name
+        for name in options.table
+        if name in TABLES
+        for row in TABLES[name].rows
+    }
+    if unknown := set(options.row or ()) - names:
+        raise DataError(f"no table asked for has a row {', '.join(sorted(unknown))}")
     found = [
         job
         for name in options.table
         if name != STATISTICS
         for job in jobs_of(
-            TABLES[name], recipe, options.dataset, options.instances, options.seed
+            TABLES[name].shortened() if options.short else TABLES[name],
+            recipe,
+            options.dataset,
+            options.instances,
+            options.seed,
+            options.row,
         )
         if not options.size or job.hidden_channels in (0, *options.size)
         if not options.scorer or job.scorer in options.scorer

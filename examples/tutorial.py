@@ -92,8 +92,13 @@ def main() -> None:
     print(f"{missing}\n")
 
     print("6. Ask why. The parts sum to the score.\n")
-    best = missing[0]
-    reasons = model.explain(best.head_id, best.relation_id, best.tail_id)
+    # Where relations have one answer at most, there may be nothing to propose.
+    held_out = flat_triples(kbs["test"], "edge_label_index")
+    asked = tuple(int(index[0]) for index in held_out)
+    if len(missing):
+        best = missing[0]
+        asked = best.head_id, best.relation_id, best.tail_id
+    reasons = model.explain(*asked)
     print(reasons)
     show_or_save(plot_explanation(reasons), str(folder / "why.png"))
     print(f"\nsaved {folder / 'why.png'}")

@@ -59,6 +59,11 @@ def load_run(
             (default: :obj:`()`)
     """
     settings = Run(path).read_settings()
+    if settings.get("all_facts"):
+        raise DataError(
+            "the model has learned all facts, there is nothing left to evaluate it on",
+            path,
+        )
     if dataset is None and settings.get("dataset") is None:
         raise DataError(
             "the run does not say which data set it is of, add --dataset", path

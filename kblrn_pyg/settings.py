@@ -45,6 +45,15 @@ def concerns(expert: str, letters: str) -> bool:
     return not expert or bool(set(expert) & set(letters))
 
 
+def used_by(cls: type) -> dict[str, str]:
+    r"""Returns the letters of the experts that settings are for, by name.
+
+    Args:
+        cls (type): The dataclass of settings.
+    """
+    return {one.name: one.metadata["expert"] for one in dataclasses.fields(cls)}
+
+
 def check_types(cls: type, values: Any) -> None:
     r"""Refuses values that are not of the types of settings, as files may hold them.
 
@@ -60,6 +69,35 @@ def check_types(cls: type, values: Any) -> None:
     for name, value in values.items():
         if not _is_of(value, kinds[name]):
             raise ValueError(f"'{name}' must be {_words(kinds[name])} (got {value!r})")
+
+
+def from_words(cls: type, values: Any) -> Any:
+    r"""Returns values in which the words for :obj:`None`, such as "all", are that.
+
+    Args:
+        cls (type): The dataclass of settings.
+        values (dict): The values by name, as files hold them.
+    """
+    if not isinstance(values, dict):
+        return values  # which check_types refuses
+    words = {one.name: one.metadata["none"] for one in dataclasses.fields(cls)}
+    return {
+        name: None if words.get(name) and value == words[name] else value
+        for name, value in values.items()
+    }
+
+
+def in_words(cls: type, values: dict[str, Any]) -> dict[str, Any]:
+    r"""Returns values in which :obj:`None` is its word, which all files can hold.
+
+    Args:
+        cls (type): The dataclass of settings.
+        values (dict): The values by name; those that are :obj:`None` and have no word
+            are left out.
+    """
+    words = {one.name: one.metadata["none"] for one in dataclasses.fields(cls)}
+    found = {n: words[n] if v is None else v for n, v in values.items()}
+    return {name: value for name, value in found.items() if value != ""}
 
 
 def _is_of(value: Any, kind: Any) -> bool:
@@ -102,3 +140,16 @@ def changed(settings: Any) -> dict[str, Any]:
         for field, value in values.items()
         if value != default_of(field)
     }
+
+
+def check_bins(name: str, number: int, least: int = 2) -> None:
+    r"""Refuses a number of bins that does not come from cutting all of them in two.
+
+    Args:
+        name (str): What the number is called.
+        number (int): The number of bins.
+        least (int, optional): The least number, 0 or 2. (default: :obj:`2`)
+    """
+    if number < least or number == 1 or number & (number - 1):
+        numbers = "2, 4, 8, …" if least else "0, 2, 4, 8, …"
+        raise ValueError(f"'{name}' must be one of {numbers} (got {number})")

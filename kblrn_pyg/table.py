@@ -28,11 +28,11 @@ def format_table(
         |:-----|------:|
         | a    | 1,000 |
     """
-    cells = [[_text(cell) for cell in row] for row in rows]
+    cells = [[cell_text(cell) for cell in row] for row in rows]
     if markdown:
         cells = [[cell.replace("|", r"\|") for cell in row] for row in cells]
     columns = list(zip(*cells)) or [()] * len(header)
-    to_right = [bool(column) and all(map(_is_number, column)) for column in columns]
+    to_right = [bool(column) and all(map(is_number, column)) for column in columns]
     widths = [max(map(len, column)) for column in zip(header, *cells)]
     lines = [
         [
@@ -51,7 +51,8 @@ def format_table(
     return "\n".join([first, f"{rule}|", *others])
 
 
-def _text(cell: object) -> str:
+def cell_text(cell: object) -> str:
+    """Returns what tables show of a value."""
     if cell is None:
         return "-"
     if isinstance(cell, bool):
@@ -63,7 +64,7 @@ def _text(cell: object) -> str:
     return printable(str(cell))
 
 
-def _is_number(cell: str) -> bool:
+def is_number(cell: str) -> bool:
     """Tells whether a cell is a number, or stands for one that there is not."""
     try:
         cell = cell.removeprefix("about ")

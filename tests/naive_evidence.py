@@ -4,16 +4,30 @@ Facts are triples (h, r, t), treated as a set; step codes are those of `naive`. 
 entity x has the feature (k, d) iff there is a step from x over the code k to d, and
 (k, None), "any", iff it has (k, d) for some d. A constant rule (f, g) says: who has
 the feature f has the feature g. Standard library only.
+
+Facts may come with numbers (`Numbered`): that a number is known, and each interval that
+it lies in, are features, too, but nothing that rules predict.
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import naive
 
 Triple = tuple[int, int, int]
-Feature = tuple[int, int | None]
+
+
+@dataclass(frozen=True)
+class OfNumber:
+    """A feature of entities that have a number, maybe in an interval."""
+
+    attribute: int
+    interval: int | None
+
+
+Feature = Any  # (code, entity or None), or OfNumber
 ConstantRule = tuple[Feature, Feature]
 PathRule = tuple[int, tuple[bool | str, tuple[int, ...]], int, int]
 
@@ -37,8 +51,44 @@ DEFAULT = Choices()
 # ---------------------------------------------------------------------------
 
 
-def as_set(facts: Iterable[Triple]) -> set[Triple]:
+class Numbered(frozenset):
+    """Facts of entities that have features by their numbers."""
+
+    features: dict[int, set[OfNumber]]
+    num_attributes: int
+
+    @classmethod
+    def of(
+        cls,
+        facts: Iterable[Triple],
+        values: Sequence[Sequence[float]],
+        intervals: Sequence[Sequence[tuple[float, float]]],
+    ) -> "Numbered":
+        """Row x of `values` has the numbers of x, NaN for unknown; row a of
+        `intervals`, the least value of each interval and what values are below."""
+        made = cls(as_set(facts))
+        made.features, made.num_attributes = {}, len(intervals)
+        for x, row in enumerate(values):
+            for a, value in enumerate(row):
+                if math.isnan(value):
+                    continue
+                own = made.features.setdefault(x, set())
+                own.add(OfNumber(a, None))
+                for i, (low, high) in enumerate(intervals[a]):
+                    if low <= value < high:
+                        own.add(OfNumber(a, i))
+        return made
+
+
+def num_attributes(facts: Iterable[Triple]) -> int:
+    """How many attributes entities may have."""
+    return facts.num_attributes if isinstance(facts, Numbered) else 0
+
+
+def as_set(facts: Iterable[Triple]) -> Any:
     """The facts, each of them once."""
+    if isinstance(facts, Numbered):
+        return facts
     return {(int(h), int(r), int(t)) for h, r, t in facts}
 
 
@@ -48,6 +98,8 @@ def entity_features(facts: Iterable[Triple]) -> dict[int, set[Feature]]:
     for h, r, t in as_set(facts):
         features.setdefault(h, set()).update([(2 * r, t), (2 * r, None)])
         features.setdefault(t, set()).update([(2 * r + 1, h), (2 * r + 1, None)])
+    for x, own in facts.features.items() if isinstance(facts, Numbered) else ():
+        features.setdefault(x, set()).update(own)
     return features
 
 
@@ -60,6 +112,8 @@ def is_counted(
 
 def is_rule(f: Feature, g: Feature) -> bool:
     """Whether (f, g) may be a rule: g has an entity, and f is not part of g."""
+    if isinstance(g, OfNumber):
+        return False
     code, entity = g
     return entity is not None and f != g and f != (code, None)
 
@@ -117,7 +171,8 @@ def measured_rules(
     for (f, g), (support, pca_body) in constant_rules(facts, least, max_degree).items():
         body = sum(f in features.get(x, set()) for x in counted)
         rules[f, g] = (support, body, pca_body)
-    for g in {g for of_x in features.values() for g in of_x if g[1] is not None}:
+    every = {g for of_x in features.values() for g in of_x}
+    for g in {g for g in every if not isinstance(g, OfNumber) and g[1] is not None}:
         support = sum(g in features.get(x, set()) for x in counted)
         pca_body = sum((g[0], None) in features.get(x, set()) for x in counted)
         if support >= max(1, least):
@@ -161,8 +216,14 @@ def from_known(
     return best
 
 
-def kind_of(f: Feature, num_relations: int) -> int:
-    """What a feature is over, whatever its entity: its code, or 2R + its code."""
+def kind_of(f: Feature, num_relations: int, num_attributes: int = 0) -> int:
+    """What a feature is over, whatever its entity: its code, or 2R + its code.
+
+    Those of numbers are behind all of these: that they are known, then intervals.
+    """
+    if isinstance(f, OfNumber):
+        known = 4 * num_relations + f.attribute
+        return known if f.interval is None else known + num_attributes
     code, entity = f
     return code if entity is not None else 2 * num_relations + code
 
@@ -197,7 +258,7 @@ def from_kinds(
                 support, body = support - 1, body - 1
             if support < max(1, choices.least):
                 continue
-        kind = kind_of(f, num_relations)
+        kind = kind_of(f, num_relations, num_attributes(facts))
         confidence = support / (body + choices.shrinkage)
         best[kind] = max(best.get(kind, 0.0), confidence)
     return best

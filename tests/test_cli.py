@@ -80,7 +80,6 @@ def test_import_with_holdout(files, capsys):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"valid": None}, "the validation or test split is missing"),
         ({"valid": "nowhere.csv"}, "nowhere.csv: no such file"),
         ({"holdout": "0.1"}, "'holdout' must not be given beside"),
         (
@@ -146,6 +145,17 @@ def test_mine(tmp_path, ending):
     assert len(rules) == 161
 
 
+def test_mine_rules_about_numbers(tmp_path):
+    words = ["--constants", "--bins", "4", "--out", tmp_path / "rules.pt"]
+    words += ["--relation", "located_in", "--min-support", "15", "--top", "999"]
+    done = run("kblrn", "mine", "Families", *words)
+    assert done.code == 0, done.err
+    assert "numbers" in done.out.splitlines()[0]
+    assert " ≤ latitude(x) < " in done.out
+    rules = RuleSet.load(tmp_path / "rules.pt").constants
+    assert rules.speaks_of_numbers
+
+
 def test_mine_with_the_preset_of_the_paper():
     done = run("kblrn", "mine", "Families", "--preset", "paper", "--top", 1)
     assert done.code == 0
@@ -169,6 +179,12 @@ def test_options_beat_the_preset(tmp_path):
     [
         (["Families", "--relation", "nothing"], "unknown relation 'nothing'"),
         (["Families", "--out", "rules.xyz"], "has no known ending"),
+        (["Families", "--bins", "4"], "--bins has no effect without --constants"),
+        (["Families", "--constants", "--bins", "3"], "'bins' must be one of 0, 2, 4"),
+        (
+            ["Families", "--constants", "--bins", "2", "--out", "rules.tsv"],
+            "save them as .pt",
+        ),
         (["Nobody"], "unknown data set"),
         (
             ["Families", "--min-confidence", "nan"],

@@ -138,3 +138,14 @@ def test_the_command_takes_a_run(tmp_path, capsys):
     assert "unknown split 'none'" in capsys.readouterr().err
     assert main(["control", "Families", "--experts", "lr"]) == 2
     assert "a model without the expert n" in capsys.readouterr().err
+
+
+def test_rules_about_numbers_are_controlled_too(tmp_path, capsys):
+    words = ["control", "Families", "--experts", "e", "--evidence-bins", "8"]
+    words += ["--num-negatives", "all", "--lr", "0.05", "--epochs", "1"]
+    assert main([*words, "--json", str(tmp_path / "found.json")]) == 0
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert set(found) == {*CONTROLS, "without", "verdict"}
+    assert found["true"]["mrr"] != found["without"]["mrr"]
+    assert main(["control", "Families", "--experts", "e"]) == 2
+    assert "has no numbers to control" in capsys.readouterr().err

@@ -7,9 +7,11 @@ import torch
 from torch_geometric.transforms import ToDevice
 
 from kblrn_pyg.data import DataError, flat_triples, read_kb
+from kblrn_pyg.data.store import save_splits
 from kblrn_pyg.datasets import Families, LocalKB, load_dataset, write_local_kb
 from kblrn_pyg.datasets.base import Counts, KBDataset
 from kblrn_pyg.datasets.files import RawFile
+from kblrn_pyg.datasets.names import splits_path
 
 TEXTS = {
     "train.txt": "a\tr\tb\nb\tr\tc\n",
@@ -186,9 +188,16 @@ def test_local_knowledge_base(tmp_path):
         LocalKB(root, "valid")
 
 
-def test_splits_are_optional_until_they_are_asked_for(tmp_path):
-    write_local_kb(tmp_path / "mine", read_kb([("a", "r", "b")])[0])
+def test_splits_that_are_missing_ask_nothing(tmp_path):
+    kbs, _ = read_kb([("a", "r", "b")])
+    write_local_kb(tmp_path / "mine", kbs)
     assert LocalKB(tmp_path / "mine")[0]["entity"].name == ["a", "b"]
+    splits = load_dataset(str(tmp_path / "mine"))
+    asked = [
+        splits[split]["entity", "r", "entity"].edge_label_index for split in splits
+    ]
+    assert [index.size(1) for index in asked] == [1, 0, 0]
+    save_splits(kbs, splits_path(tmp_path / "mine"))  # by another version
     with pytest.raises(DataError, match="the val split is missing, import it anew"):
         load_dataset(str(tmp_path / "mine"))
 

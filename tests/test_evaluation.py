@@ -18,7 +18,7 @@ from torch import nn
 from torch_geometric.data import HeteroData
 from torch_geometric.transforms import RandomLinkSplit
 
-from kblrn_pyg.data import DataError, ask
+from kblrn_pyg.data import DataError, ask, unify_types
 from kblrn_pyg.evaluation import evaluate, query_auc
 from kblrn_pyg.kernels.ranking import rank_answers
 
@@ -81,7 +81,7 @@ def split_kb(triples, num_entities, num_relations, rng):
     return parts, train, ask(train, columns(valid)), ask(train, columns(test))
 
 
-def naive_rows(model, asked, known):
+def naive_rows(model, asked, known, allowed=None):
     """(relation, side, head, tail) -> (rank, candidates, answers), one by one."""
     known, rows = {tuple(triple) for triple in known}, {}
     for (h, r, t), side in itertools.product(asked, (HEAD, TAIL)):
@@ -94,6 +94,8 @@ def naive_rows(model, asked, known):
         rank, num_candidates = Fraction(1), 1
         for entity, score in enumerate(scores):
             if entity == true or entity in answers:
+                continue
+            if allowed is not None and entity not in allowed[r, side]:
                 continue
             num_candidates += 1
             if score > scores[true]:
@@ -134,6 +136,40 @@ def test_ranks_equal_those_of_the_naive_twin(case):
     for key, row in as_rows(table):
         assert row == expected[key]
     assert {key for key, _ in as_rows(table)} == set(expected)
+
+
+def test_ranks_among_observed_entities(case):
+    rng, model, (known, valid, test), _, valid_kb, test_kb = case
+    table = evaluate(
+        *(model, test_kb, [valid_kb]),
+        batch_size=rng.choice([None, 1, 2, 3, 1000]),
+        candidates="observed",
+    )
+    allowed = {
+        (r, side): {
+            triple[0 if side == HEAD else 2] for triple in known if triple[1] == r
+        }
+        for r in range(model.num_relations)
+        for side in (HEAD, TAIL)
+    }
+    expected = naive_rows(model, test, known + valid + test, allowed)
+    assert dict(as_rows(table)) == expected
+    with pytest.raises(DataError, match="without node types"):
+        evaluate(model, test_kb, candidates="types")
+    with pytest.raises(ValueError, match="must be one of all, observed, types"):
+        evaluate(model, test_kb, candidates="some")
+
+
+def test_ranks_among_entities_of_a_node_type():
+    data = HeteroData()
+    data["person"].num_nodes, data["city"].num_nodes = 3, 4
+    data["person", "lives_in", "city"].edge_index = torch.tensor([[0, 1, 2], [1, 0, 3]])
+    kb = unify_types(data)
+    model = table_model(7, 1, random.Random(0))
+    triples = [(0, 0, 4), (1, 0, 3), (2, 0, 6)]
+    allowed = {(0, HEAD): {0, 1, 2}, (0, TAIL): {3, 4, 5, 6}}
+    found = dict(as_rows(evaluate(model, kb, candidates="types")))
+    assert found == naive_rows(model, triples, triples, allowed)
 
 
 def test_filter_is_what_it_is_given(case):

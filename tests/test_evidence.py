@@ -126,6 +126,10 @@ def test_three_ways_of_scoring_agree(seed, side):
         columns = torch.randperm(num_entities)[:size]
         some = expert.score_all(queries, num_entities, columns)
         torch.testing.assert_close(some, scores[:, columns], rtol=1e-4, atol=1e-5)
+        again = Queries(entity.repeat(2), rel.repeat(2), side)  # equal queries
+        some = expert.score_all(again, num_entities, columns)
+        expected = scores[:, columns].repeat(2, 1)
+        torch.testing.assert_close(some, expected, rtol=1e-4, atol=1e-5)
     expert.features.remember()
     again = expert.score_all(queries, num_entities)
     torch.testing.assert_close(again, scores, rtol=1e-4, atol=1e-5)

@@ -296,3 +296,10 @@ def test_wrong_ids_are_refused():
         expert.kinds.asked(("tail", zero, zero), candidates=wrong[:, None])
     with pytest.raises(ValueError, match="'what' must be"):
         expert.kinds.pairs(zero, zero, zero, what="all")
+
+
+def test_pairs_have_distinct_keys_with_bins_of_numbers():
+    train = Families()[0]
+    settings = {"evidence_kinds": True, "evidence_bins": 16}
+    model = KBLRN.from_data(train, "e", num_negatives=None, **settings)
+    assert (np.diff(model.experts["evidence"].kinds.keys()) > 0).all()

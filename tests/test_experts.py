@@ -181,7 +181,7 @@ def test_from_training_to_the_model_file(tmp_path, num_negatives):
     assert abs(mrr - alone.metrics().mrr) > 1e-5
     found = model.predict_tails("Ada Crowgarth", "lives_in", k=3, known=[val, test])
     assert len(found) == 3
-    assert len(complete(model, 5, ["capital_of"])) == 5
+    assert len(complete(model, 5, ["likes"])) == 5
     reasons = model.explain(0, 0, 1)
     parts = [p.contribution for parts in reasons.parts.values() for p in parts]
     index = torch.tensor([[0], [0], [1]])

@@ -9,6 +9,7 @@ from families_generator import main
 HERE = generator.DIRECTORY
 SPLITS = ("train", "valid", "test")
 FILES = {f"{name}.tsv" for name in (*SPLITS, "numerical")}
+FILES |= {f"{name}_num.tsv" for name in SPLITS}
 RELATIONS = {
     "born_in",
     "capital_of",

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kblrn_pyg.data import DataError, delimited, read_kb, read_triples, read_values
-from kblrn_pyg.data.rows import TRIPLES, VALUES, Columns
+from kblrn_pyg.data.header import TRIPLES, VALUES, Columns
 from kblrn_pyg.data.triples import first_occurrences
 
 pa = pytest.importorskip("pyarrow")
@@ -341,7 +341,6 @@ def test_bad_triples_in_parquet(tmp_path, columns, message):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([1.0, None, 2.0], r"a\.parquet:2: the value is empty"),
         ([1.0, 2.0, float("inf")], r"a\.parquet:3: the value is not a finite number"),
         (["1", "2", "3"], "the type of the value is string, expected numbers"),
     ],

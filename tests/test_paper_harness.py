@@ -14,12 +14,13 @@ from reproduction.job import Job, trained_on
 from reproduction.markdown import figure
 from reproduction.records import Places, read_records, record_path
 from reproduction.tables import TABLES, Row, jobs_of
-from reproduction.train import is_done, permute_numbers, run_job
+from reproduction.train import is_done, permute_numbers, run_job, with_facts
 
 from kblrn_pyg.data import flat_triples
-from kblrn_pyg.datasets import Families
+from kblrn_pyg.datasets import Families, load_dataset
 from kblrn_pyg.evaluation import RankTable
-from kblrn_pyg.training import EarlyStopping, Run
+from kblrn_pyg.recipes.factors import as_tensors
+from kblrn_pyg.training import EarlyStopping, Run, scale_experts
 from kblrn_pyg.training.recipes import MODERN, PAPER
 
 SHORT = PAPER.shortened()
@@ -42,8 +43,46 @@ def test_jobs_of_a_table_share_trainings():
     assert numerical < set(names)
     assert trained_on("FB15k-237-num") == "FB15k-237"
     modern = list(jobs_of(TABLES["benchmarks"], MODERN, ["FB15k-237"]))
-    assert {job.scorer for job in modern if "l" in job.experts} == {"complex"}
+    ours = [job for job in modern if job.recipe.name == "modern"]
+    assert {job.scorer for job in ours if "l" in job.experts} == {"complex"}
+    # Other systems have recipes of their own.
+    others = {job.recipe.name for job in modern} - {"modern"}
+    assert others == {"node+link", "rgcn", "conve"}
     assert len(set(names)) == len({job for job in names})
+
+
+def test_other_systems_have_records(places):
+    table = TABLES["rules"].shortened()
+    given = MODERN.shortened(), ["Families"]
+    jobs = list(jobs_of(table, *given, rows=["TransH", "ComplEx"]))
+    assert {job.recipe.name for job in jobs} == {"transh", "complex"}
+    for job in jobs:
+        assert run_job(job, places, progress=False)
+    records = read_records(places.results)
+    for row in table.rows:
+        found = chosen(records, "Families", row, "modern")
+        assert len(found) == (row.name in ("TransH", "ComplEx"))
+
+
+def test_node_features_and_inferred_facts(places):
+    systems = TABLES["benchmarks"].shortened().rows
+    (row,) = [row for row in systems if row.name == "Node+LinkFeat"]
+    (job,) = [Job("Families", row.system, **one) for one in row.choices(row.system)]
+    assert run_job(job, places, progress=False)
+    (record,) = read_records(places.results)
+    assert record["num_rules"] > 0
+    assert {rule["body"].count("(") for rule in record["heaviest_rules"]} <= {1}
+
+
+def test_what_follows_is_learned_too():
+    train = load_dataset("Families")["train"]
+    before = flat_triples(train)
+    more = torch.tensor([[0, 1, 2], [3, 1, 4], [0, 1, 2]])
+    more = torch.cat([more, torch.stack(before, dim=1)[:5]])
+    after = {*zip(*(index.tolist() for index in flat_triples(with_facts(train, more))))}
+    known = {*zip(*(index.tolist() for index in before))}
+    assert after == known | {(0, 1, 2), (3, 1, 4)}
+    assert len(flat_triples(train)[0]) == len(before[0])
 
 
 def test_recipe_of_the_paper_is_that_of_section_5():
@@ -177,9 +216,8 @@ def test_experts_that_learned_apart_are_balanced(places):
     assert set(record["factors"]) == {"relational", "numerical"}
     # The factors of the record make the same figures of what was learned apart.
     campaign = train._Campaign(job, places, places.runs / "another")
-    for name, factor in record["factors"].items():
-        state[f"experts.{name}.weight"] = state[f"experts.{name}.weight"] * factor
     campaign.model.load_state_dict(state)
+    scale_experts(campaign.model, as_tensors(campaign.model, record["factors"]))
     found = campaign._rank("Families", "val").metrics().mrr
     assert found == pytest.approx(record["val"]["mrr"], abs=1e-6)
 

@@ -165,7 +165,7 @@ def test_values(tmp_path):
     np.testing.assert_array_equal(values.value, [1950, 1000, 1.5])
 
 
-@pytest.mark.parametrize("value", ["", "x", "nan", "inf", "-Infinity", "1_000", "1,5"])
+@pytest.mark.parametrize("value", ["x", "inf", "-Infinity", "1_000", "1,5", "1/2"])
 def test_values_that_are_no_finite_numbers(tmp_path, value):
     path = write(tmp_path / "v.tsv", f"Ada\tborn\t1950\nBen\tborn\t{value}\n")
     with pytest.raises(DataError, match=r"v\.tsv:2: the value"):
@@ -250,9 +250,9 @@ def test_columns_are_found_by_their_names(tmp_path):
 
 def test_columns_of_other_names_are_refused():
     pd = pytest.importorskip("pandas")
-    wide = pd.DataFrame({"entity": ["Ada"], "height": [180], "weight": [80]})
-    with pytest.raises(DataError, match="columns entity, height, weight, expected"):
-        read_values(wide)
+    other = pd.DataFrame({"who": ["Ada"], "how": ["tall"], "much": [80]})
+    with pytest.raises(DataError, match="columns who, how, much, expected"):
+        read_values(other)
     with pytest.raises(DataError, match=r"row:1: got \{'a': 1\}, expected 3"):
         read_triples([{"a": 1}])
 

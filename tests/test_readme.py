@@ -150,9 +150,11 @@ def test_shell_from_top_to_bottom(page, workplace):
 
 
 def takes_long(words):
-    """Tells benchmarks, and what needs other data than the embedded ones."""
+    """Tells benchmarks, what needs other data than the embedded ones, and what
+    runs until it is interrupted."""
     is_benchmark = words[1].startswith("benchmarks/") and "Families" not in words
-    return is_benchmark or not OTHER_DATASETS.isdisjoint(words)
+    is_server = words[:2] == ["kblrn", "serve"]
+    return is_benchmark or is_server or not OTHER_DATASETS.isdisjoint(words)
 
 
 def test_what_is_shown_is_compared():

@@ -73,9 +73,15 @@ def test_mistakes(tmp_path):
         "train Families --dropout 2",
         "train Families --epochs -1",
         "train Families --threads 0",
+        "train Families --recipe nonsense",
+        "train Families --budget soon",
+        "train Families --budget 1h --recipe paper",
+        "train Families --all-facts",
         "train Families --min-head-coverage 2",
         f"train Families --out {tmp_path} --resume",
         "train Nobody",
+        "tune Families --trials 0",
+        "tune Nobody",
         "data Nobody",
         "mine Nobody",
         "mine Families --max-hops 3",
@@ -92,6 +98,8 @@ def test_mistakes(tmp_path):
         f"explain {tmp_path} a r b",
         "evaluate no-such-run",
         "report no-such-run",
+        "serve no-such-run",
+        "serve run --port -1",
     ):
         wrong.append(words.split())
     assert_light(wrong, 2)
@@ -144,7 +152,7 @@ def test_no_module_takes_the_place_of_a_name(package):
 
 def test_the_usual_packages_are_lazy():
     names = {package.__name__ for package in lazy_packages()}
-    light = ("data", "datasets", "nn", "rules", "training")
+    light = ("data", "datasets", "nn", "recipes", "rules", "training")
     assert names == {"kblrn_pyg", *(f"kblrn_pyg.{name}" for name in light)}
 
 

@@ -57,6 +57,7 @@ from kblrn_pyg.runs import load_run
 from kblrn_pyg.training.history import History, read_histories
 
 TRAIN = [
+    *("--recipe", "none"),
     *("--hidden-channels", "4", "--num-negatives", "5", "--epochs", "2"),
     *("--validate-every", "1", "--batch-size", "4096", "--lr", "0.05"),
 ]

@@ -1,23 +1,6 @@
 """Why the model of a run scores a triple as it does, as a picture."""
 
-import argparse
-
-from figure_parser import FigureParser
-from matplotlib.figure import Figure
-
-from kblrn_pyg.plotting import plot_explanation
-from kblrn_pyg.runs import load_model
-
-
-def draw(options: argparse.Namespace) -> Figure:
-    model = load_model(options.run)
-    return plot_explanation(model.explain(options.head, options.relation, options.tail))
-
+from kblrn_pyg.viz.explanation import main
 
 if __name__ == "__main__":
-    parser = FigureParser(__doc__)
-    parser.add_model()
-    parser.add_argument("head", help="the head, by name or identifier")
-    parser.add_argument("relation", help="the relation, by name or its end")
-    parser.add_argument("tail", help="the tail, by name or identifier")
-    parser.run(draw)
+    main()

@@ -1,34 +1,6 @@
 """The neighbourhood of an entity, with names and numbers (Figure 1)."""
 
-import argparse
-
-from figure_parser import FigureParser, load_source, positive
-from matplotlib.figure import Figure
-
-from kblrn_pyg.plotting import plot_fragment
-
-
-def draw(options: argparse.Namespace) -> Figure:
-    data, _ = load_source(options)
-    return plot_fragment(data, options.entity, options.hops, options.max_nodes)
-
+from kblrn_pyg.viz.kb_fragment import main
 
 if __name__ == "__main__":
-    parser = FigureParser(__doc__)
-    parser.add_argument(
-        "--entity", required=True, help="the entity in the middle, by name"
-    )
-    parser.add_source("its knowledge base")
-    parser.add_argument(
-        "--hops",
-        type=positive,
-        default=1,
-        help="the largest distance to draw (default: 1)",
-    )
-    parser.add_argument(
-        "--max-nodes",
-        type=positive,
-        default=12,
-        help="at most how many other entities to draw (default: 12)",
-    )
-    parser.run(draw)
+    main()

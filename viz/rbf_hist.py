@@ -1,38 +1,7 @@
 """Histograms of head minus tail with their radial basis functions (Figure 3), or
 with the layers that a run learned."""
 
-import argparse
-
-from figure_parser import FigureParser, load_source, positive
-from matplotlib.figure import Figure
-
-from kblrn_pyg.plotting import plot_differences
-
-
-def draw(options: argparse.Namespace) -> Figure:
-    data, model = load_source(options)
-    return plot_differences(
-        data,
-        options.relation,
-        num_bins=options.bins,
-        model=model,
-        attribute=options.attribute,
-        log=options.log,
-    )
-
+from kblrn_pyg.viz.rbf_hist import main
 
 if __name__ == "__main__":
-    parser = FigureParser(__doc__)
-    parser.add_argument(
-        "--relation",
-        action="append",
-        required=True,
-        help="a relation by name; may be given more than once",
-    )
-    parser.add_source("its knowledge base and learned weights")
-    parser.add_argument("--attribute", help="an attribute by name (default: all)")
-    parser.add_argument(
-        "--log", action="store_true", help="draw differences on a logarithmic axis"
-    )
-    parser.add_argument("--bins", type=positive, help="number of bars")
-    parser.run(draw)
+    main()

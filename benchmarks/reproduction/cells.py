@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kblrn_pyg.training.recipes import RECIPES
-from reproduction.job import trained_on
 from reproduction.records import Record, matching
 from reproduction.tables import Row
 
@@ -64,8 +63,9 @@ def chosen(records: list[Record], dataset: str, row: Row, recipe: str) -> list[R
         recipe (str): The name of the recipe.
     """
     by_seed: dict[int, list[Record]] = defaultdict(list)
-    for choice in row.choices(RECIPES[recipe].on(trained_on(dataset))):
-        for record in matching(records, dataset=dataset, recipe=recipe, **choice):
+    own = row.recipe(RECIPES[recipe], dataset)
+    for choice in () if own is None else row.choices(own):
+        for record in matching(records, dataset=dataset, recipe=own.name, **choice):
             by_seed[record["job"]["seed"]].append(record)
     return [
         max(by_seed[seed], key=lambda record: record["val"]["mrr"])

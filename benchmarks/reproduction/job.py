@@ -24,12 +24,18 @@ class Job:
         hidden_channels (int): The embedding size; 0 without embeddings.
         seed (int, optional): The seed. (default: :obj:`0`)
         scorer (str, optional): The latent scorer. (default: :obj:`"distmult"`)
-        numerical (str, optional): :obj:`"rbf"` or :obj:`"sign"`.
+        numerical (str, optional): :obj:`"rbf"`, :obj:`"sign"` or :obj:`"layer"`.
             (default: :obj:`"rbf"`)
+        threshold (float, optional): The fraction of a relation's triples that must
+            have both numbers. (default: :obj:`0.9`)
         permuted (bool, optional): Whether the numbers are permuted among the
             entities that have the attribute. (default: :obj:`False`)
         negatives (str, optional): :obj:`"triple"`, or :obj:`"shared"` to draw
             them once for a batch. (default: :obj:`"triple"`)
+        max_hops (int, optional): The largest number of steps of a path.
+            (default: :obj:`2`)
+        infers (bool, optional): Whether it learns what follows from rules by one
+            step, too. (default: :obj:`False`)
     """
 
     dataset: str
@@ -39,21 +45,39 @@ class Job:
     seed: int = 0
     scorer: str = "distmult"
     numerical: str = "rbf"
+    threshold: float = 0.9
     permuted: bool = False
     negatives: str = "triple"
+    max_hops: int = 2
+    infers: bool = False
+
+    @property
+    def letters(self) -> str:
+        """The letters of its experts, without those that have a name only."""
+        return self.experts.partition("+")[0]
+
+    @property
+    def uses_rules(self) -> bool:
+        """Whether it has features or a loss made of rules."""
+        has_loss = "penalty" in self.recipe.model or self.infers
+        return has_loss or bool(set("re") & set(self.letters))
 
     @property
     def name(self) -> str:
         """The name of its folder."""
         parts = [self.dataset, self.recipe.name, self.experts]
         if self.scorer != "distmult":
-            parts.append(self.scorer)
+            parts.append(self.scorer.replace(":", "-"))
         if self.numerical != "rbf":
             parts.append(self.numerical)
+        if self.threshold != 0.9:
+            parts.append(f"t{self.threshold}")
         if self.permuted:
             parts.append("permuted")
         if self.negatives != "triple":
             parts.append(self.negatives)
+        if self.infers:
+            parts.append("inferred")
         if self.hidden_channels:
             parts.append(f"d{self.hidden_channels}")
         return "_".join([*parts, f"seed{self.seed}"])
@@ -71,7 +95,8 @@ class Job:
 
     def _with_experts(self, experts: str) -> "Job":
         if experts == "l":
-            return replace(self, experts="l", numerical="rbf", permuted=False)
+            same = {"numerical": "rbf", "threshold": 0.9, "permuted": False}
+            return replace(self, experts="l", **same)
         return replace(self, experts=experts, hidden_channels=0, scorer="distmult")
 
     @property
@@ -93,8 +118,11 @@ class Job:
             "hidden_channels": self.hidden_channels,
             "scorer": self.scorer,
             "numerical": self.numerical,
+            "threshold": self.threshold,
             "permuted": self.permuted,
             "negatives": self.negatives,
+            "max_hops": self.max_hops,
+            "infers": self.infers,
             "seed": self.seed,
             "begins_with": [beginning.name for beginning in self.beginnings],
             "patience": self.schedule.patience,

@@ -19,7 +19,12 @@ from kblrn_pyg.data.whole import write_text
 Record = dict[str, Any]
 
 # Defaults of what older records lack.
-_UNSAID = {"negatives": "triple"}
+_UNSAID = {
+    "negatives": "triple",
+    "max_hops": 2,
+    "infers": False,
+    "threshold": 0.9,
+}
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
 """What each table of the paper needs."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kblrn_pyg.training.recipes import Recipe
+from reproduction import systems
 from reproduction.job import Job, trained_on
 
 _FOUR = ("mr", "mrr", "hits@1", "hits@10")
@@ -22,6 +23,8 @@ class Row:
         recipes (tuple, optional): The recipes it makes sense for.
         smallest (bool, optional): Whether only the first of the embedding sizes
             is meant. (default: :obj:`False`)
+        system (Recipe, optional): The recipe of its own that another system has,
+            in place of recipe modern. (default: :obj:`None`)
     """
 
     name: str
@@ -29,6 +32,18 @@ class Row:
     change: dict[str, Any] = field(default_factory=dict)
     recipes: tuple[str, ...] = ("paper", "modern")
     smallest: bool = False
+    system: Recipe | None = None
+
+    def recipe(self, recipe: Recipe, dataset: str) -> Recipe | None:
+        r"""Returns how the row is trained, if a recipe makes sense for it.
+
+        Args:
+            recipe (Recipe): The recipe.
+            dataset (str): The data set to judge on.
+        """
+        if recipe.name not in self.recipes:
+            return None
+        return (self.system or recipe).on(trained_on(dataset))
 
     def choices(self, recipe: Recipe) -> Iterator[dict[str, Any]]:
         r"""Returns the models to choose from by validation.
@@ -36,11 +51,10 @@ class Row:
         Args:
             recipe (Recipe): How they are trained.
         """
-        if recipe.name not in self.recipes:
-            return
         usual = {
             "experts": self.experts,
             "numerical": "rbf",
+            "threshold": 0.9,
             "permuted": False,
             "negatives": recipe.negatives,
         }
@@ -71,6 +85,14 @@ class Table:
     metrics: tuple[str, ...] = _FOUR
     recipes: tuple[str, ...] = ("paper", "modern")
 
+    def shortened(self) -> "Table":
+        """The same with other systems that take seconds, as a test."""
+        rows = (
+            replace(row, system=row.system and row.system.shortened())
+            for row in self.rows
+        )
+        return replace(self, rows=tuple(rows))
+
 
 INSTANCES = tuple(
     Row(f"KB{experts}", experts) for experts in ("l", "r", "lr", "ln", "rn", "lrn")
@@ -85,28 +107,68 @@ _COMPLEX = Row("ComplEx", "l", {"scorer": "complex"}, ("paper",))
 # In the paper, DistMult is what KBl is made of: the same training.
 _DISTMULT = Row("DistMult", "l", {"scorer": "distmult"}, ("paper",))
 _KBLR, _KBLRN = INSTANCES[2], INSTANCES[5]
+# Beyond the paper: several functions of each difference, where the numbers of a tenth
+# of a relation's triples are known.
+_LAYER = {"numerical": "layer", "threshold": 0.1}
+
+
+def _layer(name: str, experts: str = "lrn", **change: Any) -> Row:
+    return Row(name, experts, _LAYER | change, recipes=("modern",))
+
+
+_BEST = _layer("KBlrne, layers", "lrne")
+
+
+def _system(name: str, system: Recipe, experts: str = "l", **change: Any) -> Row:
+    """A row of another system, by its own recipe."""
+    return Row(name, experts, change, ("modern",), system=system)
+
 
 TABLES = {
     "benchmarks": Table(
         "FB15k-237 and FB15k",
         ("FB15k-237", "FB15k"),
-        (_TRANSE, _DISTMULT, _COMPLEX, *INSTANCES, *_EVIDENCE),
+        (
+            _TRANSE,
+            _DISTMULT,
+            _COMPLEX,
+            _system("Node+LinkFeat", systems.NODE_LINK, "r+node", max_hops=1),
+            _system("R-GCN+", systems.RGCN_PLUS),
+            _system("ConvE", systems.CONVE),
+            *INSTANCES,
+            *_EVIDENCE,
+            _BEST,
+        ),
     ),
     "numerical": Table(
         "FB15k-237-num and FB15k-num: relations with numerical features",
         ("FB15k-237-num", "FB15k-num"),
-        (_TRANSE, _DISTMULT, *INSTANCES, *_EVIDENCE),
+        (_TRANSE, _DISTMULT, *INSTANCES, *_EVIDENCE, _BEST),
     ),
     "rules": Table(
         "WN18 and FB122 with the rules provided",
         ("WN18", "FB122"),
-        (*INSTANCES[:3], *_EVIDENCE[:2]),
+        (
+            _system("TransE", systems.TRANSE),
+            _system("TransH", systems.TRANSH),
+            _system("TransR", systems.TRANSR),
+            _system("Kale-pre", systems.KALE_PRE, infers=True),
+            _system("Kale-joint", systems.KALE_JOINT),
+            _system("ComplEx", systems.COMPLEX),
+            _system("ASR-ComplEx", systems.ASR_COMPLEX),
+            *INSTANCES[:3],
+            *_EVIDENCE[:2],
+        ),
         _FIVE,
     ),
     "representations": Table(
         "Sign or RBF of the differences",
         ("FB15k-237-num",),
-        (Row("sign", "lrn", {"numerical": "sign"}), Row("RBF", "lrn")),
+        (
+            Row("sign", "lrn", {"numerical": "sign"}),
+            Row("RBF", "lrn"),
+            _layer("layer of RBFs"),
+        ),
     ),
     "relations": Table(
         "Three relations with and without numerical features",
@@ -134,7 +196,13 @@ TABLES = {
     "control": Table(
         "The literal control: true numbers, permuted numbers, no numbers",
         ("FB15k-237-num", "FB15k-num"),
-        (_KBLRN, Row("KBlrn, permuted", "lrn", {"permuted": True}), _KBLR),
+        (
+            _KBLRN,
+            Row("KBlrn, permuted", "lrn", {"permuted": True}),
+            _layer("KBlrn, layers"),
+            _layer("KBlrn, layers, permuted", permuted=True),
+            _KBLR,
+        ),
     ),
     "negatives": Table(
         "Negatives drawn for each triple, or once for a batch",
@@ -161,6 +229,7 @@ def jobs_of(
     datasets: Sequence[str] | None = None,
     instances: Sequence[str] | None = None,
     seeds: Sequence[int] | None = None,
+    rows: Sequence[str] | None = None,
 ) -> Iterator[Job]:
     r"""Returns the trainings that a table needs, the first seed first.
 
@@ -171,20 +240,25 @@ def jobs_of(
             (default: :obj:`None`, all)
         instances (sequence, optional): Only these. (default: :obj:`None`, all)
         seeds (sequence, optional): Only these. (default: :obj:`None`, all)
+        rows (sequence, optional): Only rows of these names.
+            (default: :obj:`None`, all)
     """
     if recipe.name not in table.recipes:
         return
     for dataset in datasets or table.datasets:
-        on_dataset = recipe.on(trained_on(dataset))
         for seed in seeds or (0, 1, 2):
             for row in table.rows:
                 if instances is not None and row.experts not in instances:
                     continue
+                if rows is not None and row.name not in rows:
+                    continue
                 planned = seeds or _seeds(dataset, row)
                 if seed not in planned:
                     continue
-                for choice in row.choices(on_dataset):
-                    yield Job(trained_on(dataset), on_dataset, seed=seed, **choice)
+                if (own := row.recipe(recipe, dataset)) is None:
+                    continue
+                for choice in row.choices(own):
+                    yield Job(trained_on(dataset), own, seed=seed, **choice)
 
 
 def _seeds(dataset: str, row: Row) -> tuple[int, ...]:

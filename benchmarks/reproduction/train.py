@@ -3,7 +3,7 @@
 import copy
 import fcntl
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -16,15 +16,24 @@ from kblrn_pyg import KBLRN
 from kblrn_pyg.data import numerical_features
 from kblrn_pyg.datasets import load_dataset
 from kblrn_pyg.evaluation import RankTable, Report, evaluate
-from kblrn_pyg.nn import ModelSettings
-from kblrn_pyg.rules import RuleSet, RuleSettings, find_rules, provided_rules
+from kblrn_pyg.nn import ModelSettings, NodeExpert
+from kblrn_pyg.recipes.factors import as_plain
+from kblrn_pyg.recipes.recipe import OTHERS, Factor
+from kblrn_pyg.rules import (
+    RuleSet,
+    RuleSettings,
+    find_rules,
+    ground_rules,
+    mine_rules,
+    provided_rules,
+)
 from kblrn_pyg.settings import concerns
 from kblrn_pyg.training import (
     Best,
     FitResult,
     Progress,
     Run,
-    balance,
+    balance_relations,
     fit,
     seed_all,
     set_threads,
@@ -45,6 +54,9 @@ from reproduction.records import (
 from reproduction.usa_contains import usa_answers, usa_figures
 
 Splits = dict[str, HeteroData]
+
+# The experts without a letter.
+_OWN = {"node": NodeExpert}
 
 
 def is_done(job: Job, places: Places) -> bool:
@@ -110,6 +122,29 @@ def permute_numbers(data: HeteroData, seed: int) -> None:
     data["entity"].x = x
 
 
+def _usual(factors: dict[str, Factor]) -> dict[str, float]:
+    """Returns the factor that most relations have."""
+    return {
+        name: one[OTHERS] if isinstance(one, Mapping) else one
+        for name, one in factors.items()
+    }
+
+
+def with_facts(data: HeteroData, triples: torch.Tensor) -> HeteroData:
+    r"""Returns a knowledge base with more facts, each of them once.
+
+    Args:
+        data (HeteroData): The knowledge base, which is not changed.
+        triples (torch.Tensor): The facts, a row for each.
+    """
+    data = copy.copy(data)
+    for rel, edge_type in enumerate(data.edge_types):
+        more = triples[triples[:, 1] == rel][:, [0, 2]].t()
+        facts = torch.cat([data[edge_type].edge_index, more], dim=1)
+        data[edge_type].edge_index = facts.unique(dim=1)
+    return data
+
+
 class _Campaign:
     """One training and the data sets that it is judged on."""
 
@@ -120,17 +155,17 @@ class _Campaign:
         self.train = self.splits[job.dataset]["train"]
         if job.permuted:
             permute_numbers(self.train, job.seed)
-        self.rules = self._rules() if set("re") & set(job.experts) else None
+        self.rules = self._rules() if job.uses_rules else None
         seed_all(job.seed)
         self.model = self._new_model(job)
         self.last_validation = time.perf_counter()
-        self.factors: dict[str, dict[str, float]] = {}  # of experts, by data set
+        self.factors: dict[str, dict[str, Factor]] = {}  # of experts, by data set
 
     def run(self, progress: bool) -> None:
         schedule = self.job.schedule
         result = fit(
             self.model,
-            self.train,
+            self._facts(),
             {name: splits["val"] for name, splits in self.splits.items()},
             {name: [splits["test"]] for name, splits in self.splits.items()},
             run=Run(self.folder),
@@ -143,6 +178,8 @@ class _Campaign:
         )
         if self.job.beginnings:  # experts have learned all that they know apart
             result = self._balanced()
+            self.model.load_state_dict(result.best[self.job.dataset].weights)
+            self.model.save(Run(self.folder).model_path)
         for name in self.job.judged:
             path = record_path(self.places.results, self.job.name, name)
             if not path.exists():
@@ -176,13 +213,14 @@ class _Campaign:
             for beginning in self.job.beginnings:
                 self._begin_with(beginning, name)
             splits = self.splits[name]
-            self.factors[name] = balance(self.model, splits["val"], [splits["test"]])
+            found = balance_relations(self.model, splits["val"], [splits["test"]])
+            self.factors[name] = as_plain(self.model, found)
             line[name] = self._rank(name, "val").metrics().to_dict()
             weights = copy.deepcopy(self.model.state_dict())
             best[name] = Best(0, line[name]["mrr"], False, weights)
             print(
                 f"{self.job.name}: {name} {line[name]['mrr']:.4f} by validation with "
-                f"factors {self.factors[name]}",
+                f"factors {_usual(self.factors[name])}",
                 flush=True,
             )
         self._add_costs(line)
@@ -191,23 +229,34 @@ class _Campaign:
     def _new_model(self, job: Job) -> KBLRN:
         values = {
             "hidden_channels": job.hidden_channels,
-            "scorer": [job.scorer],
+            "scorer": job.scorer.split("+"),
             "numerical": job.numerical,
+            "threshold": job.threshold,
             "negatives": job.negatives,
             **job.recipe.model,
         }
         # A recipe has settings of all experts; those of none are for any model.
         used_by = {one.name: one.metadata["expert"] for one in fields(ModelSettings)}
+        own = [_OWN[name](self.train) for name in job.experts.split("+")[1:]]
+        has_rules = set("re") & set(job.letters) or "penalty" in job.recipe.model
         return KBLRN.from_data(
             self.train,
-            job.experts,
-            rules=self.rules if set("re") & set(job.experts) else None,
+            [*job.letters, *own],
+            rules=self.rules if has_rules else None,
             **{
                 key: value
                 for key, value in values.items()
-                if concerns(used_by[key], job.experts)
+                if concerns(used_by[key], job.letters)
             },
         )
+
+    def _facts(self) -> HeteroData:
+        """Returns what the model learns, maybe with what follows from rules."""
+        if not self.job.infers:
+            return self.train
+        assert self.rules is not None
+        inferred = torch.from_numpy(ground_rules(self.train, self.rules).conclusion)
+        return with_facts(self.train, inferred)
 
     def _begin_with(self, beginning: Job, judged: str) -> None:
         """Takes over the experts of a model that has no others."""
@@ -218,12 +267,16 @@ class _Campaign:
         self.model.take_experts(other)
 
     def _rules(self) -> RuleSet:
-        if "rule_lines" in self.train:  # the data set comes with rules of its own
+        needs_confidences = "e" in self.job.letters
+        # Where a data set comes with rules, these are the features of the paper; the
+        # evidence expert, which is not of the paper, has mined ones everywhere.
+        if "rule_lines" in self.train and not needs_confidences:
             return provided_rules(self.train)
+        if self.job.max_hops == 1:
+            return mine_rules(self.train, max_hops=1, confidences=False)
         preset = "paper" if self.job.recipe.paper_rules else None
-        confidences = "e" in self.job.experts
         settings = RuleSettings(preset=preset)
-        return find_rules(self.train, settings, confidences=confidences)
+        return find_rules(self.train, settings, confidences=needs_confidences)
 
     def _rank(self, dataset: str, split: str) -> RankTable:
         splits = self.splits[dataset]
@@ -255,7 +308,7 @@ class _Campaign:
         for part in ("test-I", "test-II"):
             if part in self.splits[dataset]:
                 found[part] = self._rank_part(dataset, part)
-        if "r" in self.job.experts:
+        if "r" in self.job.letters:
             found["heaviest_rules"] = heaviest_rules(self.model, table)
         if dataset == "FB15k-237":
             splits = self.splits[dataset]

@@ -3,11 +3,9 @@
 import argparse
 
 from kblrn_pyg.cli.options import add_run, is_first_process, shows_progress
-from kblrn_pyg.cli.predict import (
-    add_output_arguments,
-    check_output_options,
-    write_predictions,
-)
+from kblrn_pyg.cli.output import write_table
+from kblrn_pyg.cli.predict import add_output_arguments, check_output_options
+from kblrn_pyg.data import DataError
 from kblrn_pyg.training.run import Run
 
 
@@ -17,16 +15,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--relation", action="append", help="only of this relation (repeatable)"
     )
     add_output_arguments(parser, 100)
+    parser.add_argument(
+        "--candidates",
+        choices=("observed", "types", "all"),
+        default="observed",
+        help="which entities are asked about and may answer: those that the relation "
+        "has, or entities of their kind; those of its node types; or all (default: "
+        "observed)",
+    )
+    parser.add_argument(
+        "--min-probability",
+        type=float,
+        metavar="P",
+        help="only triples that are true with this probability, by 'kblrn calibrate'",
+    )
 
 
 def run(options: argparse.Namespace) -> None:
     check_output_options(options)
+    least = options.min_probability
+    if least is not None and not 0 <= least <= 1:
+        raise DataError(f"--min-probability must lie in 0 to 1 (got {least})")
     Run(options.run).require_model()
     # Only now, as torch takes seconds to import.
     from kblrn_pyg.predict import complete
     from kblrn_pyg.runs import load_model
 
     model = load_model(options.run)
-    found = complete(model, options.k, options.relation, progress=shows_progress())
+    if least is not None and model.calibration is None:
+        raise DataError(
+            f"is not calibrated, run: kblrn calibrate {options.run}", options.run
+        )
+    found = complete(
+        model,
+        options.k,
+        options.relation,
+        progress=shows_progress(),
+        candidates=options.candidates,
+        min_probability=least,
+    )
     if is_first_process():
-        write_predictions(found, options)
+        write_table(found, options)

@@ -54,14 +54,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     dataset, root, groups = _settings(options)
-    if "n" not in groups["model"].experts:
+    model = groups["model"]
+    if "n" not in model.experts and not ("e" in model.experts and model.evidence_bins):
         raise DataError(
-            "a model without the expert n has no numbers to control (its experts are "
-            f"{groups['model'].experts!r})"
+            "a model without the expert n, or e with evidence_bins, has no numbers to "
+            f"control (its experts are {model.experts!r})"
         )
     check_name(dataset)
     # Only now, as torch takes seconds to import.
     from kblrn_pyg.data.control import CONTROLS
+    from kblrn_pyg.data.kb import num_edges
     from kblrn_pyg.datasets import load_dataset
     from kblrn_pyg.evaluation.control import ControlResult
     from kblrn_pyg.rules import find_rules
@@ -71,12 +73,15 @@ def run(options: argparse.Namespace) -> None:
         raise DataError(
             f"unknown split {options.split!r}, expected one of {', '.join(splits)}"
         )
+    for split in dict.fromkeys(("val", options.split)):
+        if num_edges(splits[split], "edge_label_index") == 0:
+            raise DataError(f"the {split} split has no triples, which a control needs")
     rules = None
     if letters := set("re") & set(groups["model"].experts):
         train, progress = splits["train"], shows_progress()
         rules = find_rules(train, groups["rules"], progress, "e" in letters)
     names = [*CONTROLS]
-    names += ["without"] if groups["model"].experts != "n" else []
+    names += ["without"] if model.experts != "n" else []
     tables = {}
     for name in names:
         print(f"training, {name}: {CONTROLS.get(name, 'no numbers')}", flush=True)
@@ -103,6 +108,11 @@ def _settings(
     stored = Run(options.source).read_settings()
     if stored.get("start", {}).get("begin_with"):
         raise DataError("a run that began with another one cannot be controlled")
+    if "training" not in stored:
+        raise DataError(
+            "a run of experts that learned apart cannot be controlled; give its data "
+            "set and the settings of a training instead"
+        )
     groups = {
         name: settings_from(stored.get(name, {}), cls) for name, cls in _GROUPS.items()
     }
@@ -162,9 +172,9 @@ def _new_model(
         threshold=plain.threshold,
     )
     if control == "without":
-        values = asdict(without) | {"experts": others}
+        values = asdict(without) | {"experts": others, "evidence_bins": 0}
         return KBLRN.from_data(train, **values, rules=rules)
-    if control == "known" and settings.numerical == "layer":
+    if control == "known" and "n" in settings.experts and settings.numerical == "layer":
         # Attributes that are constant would be left out.
         found = layer_features(train, settings.threshold, pair_attributes(true))
         experts = [*([others] if others else []), LayerExpert(train, found)]

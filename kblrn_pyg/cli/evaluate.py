@@ -28,6 +28,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--per-relation", action="store_true", help="print the metrics of each relation"
     )
+    parser.add_argument(
+        "--candidates",
+        choices=("all", "observed", "types"),
+        default="all",
+        help="what answers compete with: all entities, those that the relation has on "
+        "that side in training, or those of its node types (default: all)",
+    )
     parser.add_argument("--json", metavar="FILE", help="write all metrics to a file")
     parser.add_argument(
         "--markdown", action="store_true", help="print tables as Markdown"
@@ -37,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     Run(options.run).read_settings()  # or else it is not a run
     # Only now, as torch takes seconds to import.
+    from kblrn_pyg.data.kb import num_edges
     from kblrn_pyg.evaluation import Report, evaluate
     from kblrn_pyg.runs import load_run, other_answers
 
@@ -45,12 +53,15 @@ def run(options: argparse.Namespace) -> None:
         raise DataError(
             f"unknown split {options.split!r}, expected one of {', '.join(splits)}"
         )
+    if num_edges(splits[options.split], "edge_label_index") == 0:
+        raise DataError(f"the {options.split} split has no triples to rank")
     table = evaluate(
         model,
         splits[options.split],
         other_answers(splits, options.split),
         relations=options.relation,
         progress=shows_progress(),
+        candidates=options.candidates,
     )
     if not is_first_process():
         return

@@ -22,10 +22,15 @@ COMMANDS = {
     "data": ("list the data sets, or describe one", "kblrn_pyg.cli.data"),
     "demo": ("see what each expert adds, in a minute", "kblrn_pyg.cli.demo"),
     "train": ("train a model", "kblrn_pyg.cli.train"),
+    "tune": ("look for good settings", "kblrn_pyg.cli.tune"),
     "evaluate": ("evaluate a trained model", "kblrn_pyg.cli.evaluate"),
     "predict": ("answer a query", "kblrn_pyg.cli.predict"),
     "complete": ("find what a knowledge base lacks", "kblrn_pyg.cli.complete"),
+    "score": ("score the triples of a file", "kblrn_pyg.cli.score"),
+    "calibrate": ("turn scores into probabilities", "kblrn_pyg.cli.calibrate"),
     "explain": ("explain the score of a triple", "kblrn_pyg.cli.explain"),
+    "serve": ("ask a trained model in the browser", "kblrn_pyg.cli.serve"),
+    "update": ("add or retract facts without training", "kblrn_pyg.cli.update"),
     "report": ("write a page about a trained model", "kblrn_pyg.cli.report"),
     "mine": ("find the rules of a data set", "kblrn_pyg.cli.mine"),
     "control": ("tell whether a model uses its numbers", "kblrn_pyg.cli.control"),
@@ -40,7 +45,14 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         message = shortened(printable(message))
+        if self.takes_names and ("unrecognized" in message or "required" in message):
+            message += " (names that begin with '-' follow '--', behind all options)"
         self.exit(2, f"{self.prog}: {message}, see '{self.prog} --help'\n")
+
+    @property
+    def takes_names(self) -> bool:
+        """Whether names of entities are arguments, as :meth:`add_triple` adds them."""
+        return any(action.dest == "head" for action in self._actions)
 
 
 class _PrintableFormatter(logging.Formatter):

@@ -128,6 +128,11 @@ def _given(options: argparse.Namespace) -> dict[str, Any]:
     used(**given)  # which refuses wrong ones
     if options.constants and Path(options.out or "").suffix == ".kale":
         raise DataError(f"{options.out!r}: the format of KALE has no constants")
+    if given.get("bins") and Path(options.out or "").suffix in _FORMATS:
+        raise DataError(
+            f"{options.out!r}: rules about numbers have no words in this format, save "
+            "them as .pt"
+        )
     return given
 
 
@@ -167,15 +172,19 @@ def _best(rules: "RuleSet", number: int) -> str:
 
 def _constants_summary(rules: "ConstantRuleSet") -> str:
     has_body = rules.body_code >= 0
-    has_entity = rules.body_entity >= 0
+    is_number = rules.body_code >= 2 * len(rules.relations)
+    has_entity = (rules.body_entity >= 0) & ~is_number
     row = [
         len(rules),
         int(has_entity.sum()),
-        int((has_body & ~has_entity).sum()),
+        int((has_body & ~has_entity & ~is_number).sum()),
         int((~has_body).sum()),
         int(((rules.ptr[1:] - rules.ptr[:-1]) > 0).sum()),
     ]
     header = ["rules", "a(x, d)", "a(x, ·)", "no body", "relations with rules"]
+    if rules.intervals is not None:
+        row.insert(3, int(is_number.sum()))
+        header.insert(3, "numbers")
     return format_table(header, [row])
 
 

@@ -20,7 +20,7 @@ FIGURES = {"mrr": "MRR", "mr": "MR"} | {f"hits@{k}": f"hits@{k}" for k in (1, 3,
 
 
 def add_settings(
-    parser: argparse.ArgumentParser, cls: type, without: type | None = None
+    parser: argparse._ActionsContainer, cls: type, without: type | None = None
 ) -> None:
     """Adds an option for each field of a dataclass of settings.
 

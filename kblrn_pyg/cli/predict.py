@@ -1,15 +1,11 @@
 """Answer a query with the model of a run; '?' stands for what is asked for."""
 
 import argparse
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from kblrn_pyg.cli.options import add_run, add_triple, to_json, write_output
+from kblrn_pyg.cli.options import add_run, add_triple
+from kblrn_pyg.cli.output import add_output, check_output, write_table
 from kblrn_pyg.data import DataError
 from kblrn_pyg.training.run import Run
-
-if TYPE_CHECKING:
-    from kblrn_pyg.predict import Predictions
 
 ASKED = "?"
 
@@ -30,12 +26,7 @@ def add_output_arguments(parser: argparse.ArgumentParser, k: int) -> None:
     parser.add_argument(
         "--k", type=int, default=k, help=f"the number of predictions (default: {k})"
     )
-    parser.add_argument(
-        "--format",
-        choices=("table", "csv", "json"),
-        help="(default: by the ending of '--out', else table)",
-    )
-    parser.add_argument("--out", metavar="FILE", help="write them to a file")
+    add_output(parser)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -57,24 +48,11 @@ def run(options: argparse.Namespace) -> None:
     else:
         found = predict_tails(model, options.head, options.relation, **shared)
     assert isinstance(found, Predictions)  # a list only for a list of queries
-    write_predictions(found, options)
+    write_table(found, options)
 
 
 def check_output_options(options: argparse.Namespace) -> None:
     """Refuses wrong options before anything takes time."""
     if options.k < 1:
         raise DataError(f"--k must be positive (got {options.k})")
-    if options.out is not None and Path(options.out).is_dir():
-        raise DataError("is a directory, expected a file", options.out)
-
-
-def write_predictions(found: "Predictions", options: argparse.Namespace) -> None:
-    """Prints predictions, or writes them to a file."""
-    form = options.format or Path(options.out or "").suffix.lower().removeprefix(".")
-    if form == "csv":
-        text = found.to_csv()
-    elif form == "json":
-        text = to_json(found.to_json())
-    else:
-        text = f"{found}\n"
-    write_output(text, options.out)
+    check_output(options)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from kblrn_pyg.cli.options import (
     add_settings,
-    figures_table,
     given_settings,
     has_several_processes,
     is_first_process,
@@ -20,6 +19,8 @@ from kblrn_pyg.cli.options import (
     settings_from,
     shows_progress,
 )
+from kblrn_pyg.cli.recipe_options import NO_RECIPE, add_recipe, is_staged, recipe_of
+from kblrn_pyg.cli.training_job import Job, as_groups, only_facts
 from kblrn_pyg.data import DataError
 from kblrn_pyg.datasets.names import COUNTS, check_name, known_name
 from kblrn_pyg.nn.settings import (
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import HeteroData
 
     from kblrn_pyg.nn import KBLRN
-    from kblrn_pyg.runs import Settings, Splits
+    from kblrn_pyg.runs import Settings
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="continue a run; its settings need not be given again",
     )
+    add_recipe(parser)
     parser.add_argument("--threads", type=int, help="the number of threads")
     parser.add_argument(
         "--tensorboard", action="store_true", help="log for TensorBoard, too"
@@ -90,33 +92,53 @@ def run(options: argparse.Namespace) -> None:
         raise DataError(
             f"--experts must be one of {', '.join(INSTANCES)} (got {experts!r})"
         )
-    name = f"{Path(options.dataset).name}-{experts}-seed{seed}"
+    recipe = recipe_of(options)
+    of = experts if recipe == NO_RECIPE else Path(recipe).stem
+    name = f"{Path(options.dataset).name}-{of}-seed{seed}"
     folder = Run(options.out or f"runs/{name}", options.tensorboard)
     stored, resume = _stored_by_first(folder, options.resume)
-    if resume:
-        groups = _continued(stored, options)
+    if resume and is_staged(folder):
+        recipe = options.recipe or "auto"  # the folder has a plan
+    elif resume:
+        groups, recipe = _continued(stored, options), NO_RECIPE
     check_name(options.dataset)
-    _warn_of_unused(groups)
+    if recipe == NO_RECIPE:
+        _warn_of_unused(groups)
     # Only now, as torch takes seconds to import.
     from kblrn_pyg.datasets import load_dataset
+    from kblrn_pyg.recipes.apply import recipe_settings
+    from kblrn_pyg.recipes.device import find_device
     from kblrn_pyg.training import set_threads
 
     root = options.root or stored.get("root")
+    device = find_device(options.device or stored.get("device", "auto"))
     splits = load_dataset(options.dataset, root)
-    if not resume:
-        groups |= _by_size(groups, options, splits["train"]["entity"].num_nodes)
-    folder.settings = stored | {
+    all_facts = options.all_facts or stored.get("all_facts", False)
+    about = {
         "dataset": options.dataset,
         "root": root,
-        **{name: asdict(group) for name, group in groups.items()},
+        "device": device,
+        "all_facts": all_facts,
         "threads": set_threads(options.threads or stored.get("threads")),
     }
-    model = _new_model(groups, splits["train"])
-    begin_with = groups["start"].begin_with
-    if begin_with is not None and not folder.checkpoint_path.exists():
-        _take_experts(model, begin_with)
+    splits = only_facts(splits) if all_facts else splits
+    job = Job(folder, splits, stored | about, device)
     try:
-        _train_and_test(folder, groups["training"], splits, model)
+        if recipe != NO_RECIPE:
+            plan = job.plan(recipe, options, GROUPS)
+            if len(plan.stages) > 1:
+                job.train_in_stages(plan)
+                return
+            groups |= as_groups(plan)
+            job.settings |= {"recipe": recipe_settings(plan)}
+        elif not resume:
+            groups |= _by_size(groups, options, splits["train"]["entity"].num_nodes)
+        job.settings |= {name: asdict(group) for name, group in groups.items()}
+        model = _new_model(groups, splits["train"]).to(device)
+        begin_with = groups["start"].begin_with
+        if begin_with is not None and not folder.checkpoint_path.exists():
+            _take_experts(model, begin_with)
+        job.train_together(model, groups)
     except KeyboardInterrupt:
         command = shlex.join([*words, "--out", str(folder.path), "--resume"])
         print(f"kblrn train: interrupted, resume with: {command}", file=sys.stderr)
@@ -236,44 +258,3 @@ def _take_experts(model: "KBLRN", other_run: str) -> None:
         model.take_experts(other)
     except ValueError as error:
         raise DataError(f"cannot begin with {other_run}: {error}") from None
-
-
-def _train_and_test(
-    folder: Run, settings: FitSettings, splits: "Splits", model: "KBLRN"
-) -> None:
-    from kblrn_pyg.evaluation import evaluate
-    from kblrn_pyg.runs import other_answers
-    from kblrn_pyg.training import fit
-
-    progress = shows_progress()
-    result = fit(
-        model,
-        splits["train"],
-        splits["val"],
-        other_answers(splits, "val"),
-        run=folder,
-        progress=progress,
-        settings=settings,
-    )
-    table = evaluate(
-        model, splits["test"], other_answers(splits, "test"), progress=progress
-    )
-    metrics: dict[str, Any] = {
-        "best_epoch": result.best_epoch,
-        "epochs_done": result.epochs_done,
-        "stopped_early": result.stopped_early,
-    }
-    for line in result.history:
-        metrics["seconds"] = line["seconds"]
-        if line["epoch"] == result.best_epoch:
-            metrics["val"] = line["val"]
-    metrics["test"] = table.metrics().to_dict()
-    if not is_first_process():
-        return
-    folder.write_json("metrics.json", metrics)
-    rows = {name: value for name, value in metrics.items() if name in ("val", "test")}
-    print(figures_table("split", rows))
-    stopped = ", stopped early" if result.stopped_early else ""
-    best = f", best after {result.best_epoch}" if result.best_epoch else ""
-    epochs = "1 epoch" if result.epochs_done == 1 else f"{result.epochs_done} epochs"
-    print(f"\n{epochs}{stopped}{best}; saved {folder.path}")

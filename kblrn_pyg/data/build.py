@@ -10,6 +10,7 @@ from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data.errors import DataError
 from kblrn_pyg.data.kb import FlatTriples, ask, make_kb
+from kblrn_pyg.data.labels import labelled
 from kblrn_pyg.data.names import shorten
 from kblrn_pyg.data.table import NameTable
 from kblrn_pyg.data.triples import Ids, Index, NamedTriples, first_occurrences
@@ -31,6 +32,11 @@ class BuildReport:
         rare_attributes (list): Attributes left out, because too few entities
             have a value.
         num_other_literals (int): Skipped literals that are not numerical.
+        num_unknown_values (int): Numbers that are not known, as their cells say.
+        wide_columns (list): The attributes that wide tables have.
+        text_columns (list): Columns of wide tables without numbers, left out.
+        num_labels (int): How many identifiers got a name.
+        num_foreign_labels (int): Labels of identifiers that do not occur.
     """
 
     num_triples: dict[str, int] = field(default_factory=dict)
@@ -41,6 +47,11 @@ class BuildReport:
     num_foreign_values: int = 0
     rare_attributes: list[str] = field(default_factory=list)
     num_other_literals: int = 0
+    num_unknown_values: int = 0
+    wide_columns: list[str] = field(default_factory=list)
+    text_columns: list[str] = field(default_factory=list)
+    num_labels: int = 0
+    num_foreign_labels: int = 0
 
     def lines(self) -> list[str]:
         """Returns one line for everything that was noticed."""
@@ -60,8 +71,18 @@ class BuildReport:
             (self.num_foreign_values, "values of entities without triples left out"),
             (len(self.rare_attributes), "attributes with too few values left out"),
             (self.num_other_literals, "literals that are not numbers skipped"),
+            (self.num_unknown_values, "numbers are unknown, as their cells say"),
+            (self.num_labels, "identifiers have labels"),
+            (self.num_foreign_labels, "labels of unknown identifiers left out"),
         ]
-        return lines + [f"{count:,} {text}" for count, text in totals if count]
+        lines += [f"{count:,} {text}" for count, text in totals if count]
+        columns = [
+            ("a wide table of numbers, with the columns", self.wide_columns),
+            ("columns without numbers left out:", self.text_columns),
+        ]
+        return lines + [
+            f"{text} {', '.join(names)}" for text, names in columns if names
+        ]
 
 
 def build_kb(
@@ -69,6 +90,7 @@ def build_kb(
     values: NamedValues | None = None,
     labels: Mapping[str, str] | None = None,
     min_entities: int = 5,
+    shorten_attributes: bool = True,
 ) -> tuple[dict[str, HeteroData], BuildReport]:
     r"""Builds one :class:`~torch_geometric.data.HeteroData` for each split.
 
@@ -79,11 +101,14 @@ def build_kb(
         splits (dict): The triples of each split, with :obj:`"train"` first.
         values (NamedValues, optional): The numerical values.
             (default: :obj:`None`)
-        labels (dict, optional): A name to read for some identifiers.
-            (default: :obj:`None`)
+        labels (dict, optional): A name to read for some identifiers of entities,
+            relations and attributes. (default: :obj:`None`)
         min_entities (int, optional): The least number of entities of the
             knowledge base that must have a value of an attribute to keep it.
             (default: :obj:`5`)
+        shorten_attributes (bool, optional): If set to :obj:`True`, names of
+            attributes that are paths become their shortest endings.
+            (default: :obj:`True`)
     """
     if next(iter(splits), None) != "train":
         raise DataError("the training split is missing")
@@ -101,14 +126,22 @@ def build_kb(
     report = _report_splits(splits, ids, len(entity_id))
     attribute_names, x = _numbers(values, entity_id, min_entities, report)
 
-    identifiers = entity_id.tolist()
+    if shorten_attributes:
+        attribute_names = shorten(attribute_names)
+
+    identifiers, relations = entity_id.tolist(), relation_id.tolist()
     del entity_id
     names = identifiers
     if labels is not None:
+        known = {*identifiers, *relations, *attribute_names}
+        report.num_labels = sum(name in labels for name in known)
+        report.num_foreign_labels = len(labels) - report.num_labels
         names = [labels.get(name, name) for name in identifiers]
+        relations = labelled(relations, labels)
+        attribute_names = labelled(attribute_names, labels)
     train = make_kb(
         names,
-        relation_id.tolist(),
+        relations,
         _as_tensors(ids.pop("train")),
         x,
         attribute_names,
@@ -173,13 +206,18 @@ def _numbers(
     keep = is_ours & (column[values.attribute] >= 0)
 
     report.num_averaged = values.num_averaged
+    report.num_unknown_values = values.notes.num_unknown
+    report.wide_columns = list(values.notes.wide_columns)
+    report.text_columns = list(values.notes.text_columns)
     report.num_foreign_values = int((~is_ours).sum())
     report.rare_attributes = [
-        values.attributes[i] for i in np.flatnonzero(counts < min_entities).tolist()
+        values.attributes[i]
+        for i in np.flatnonzero(counts < min_entities).tolist()
+        if values.attributes[i] not in report.text_columns
     ]
     x = np.full((len(entity_id), len(kept)), np.nan)
     x[entity[keep], column[values.attribute[keep]]] = values.value[keep]
-    return shorten([values.attributes[i] for i in kept.tolist()]), torch.from_numpy(x)
+    return [values.attributes[i] for i in kept.tolist()], torch.from_numpy(x)
 
 
 def _as_tensors(triples: tuple[Ids, Ids, Ids]) -> FlatTriples:

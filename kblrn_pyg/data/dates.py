@@ -4,10 +4,11 @@ import math
 import re
 
 _DATE = re.compile(
-    r"(?P<year>-?\d{4,15})"  # which a float holds exactly
+    r"\+?(?P<year>-?\d{4,15})"  # which a float holds exactly
     r"(?:-(?P<month>\d\d)"
     r"(?:-(?P<day>\d\d)"
-    r"(?:T(?P<hour>\d\d)(?::?(?P<minute>\d\d)(?::?(?P<second>\d\d(?:\.\d+)?))?)?)?)?)?"
+    r"(?:[T ](?P<hour>\d\d)"
+    r"(?::?(?P<minute>\d\d)(?::?(?P<second>\d\d(?:\.\d+)?))?)?)?)?)?"
     r"(?:Z|[+-]\d\d:?\d\d)?"
 )
 _DAYS_BEFORE = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365)
@@ -15,6 +16,9 @@ _DAYS_BEFORE = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365)
 
 def decimal_year(text: str) -> float:
     r"""Turns an XML Schema date into a decimal year.
+
+    A space may stand for the :obj:`T` before the time, as in tables of pandas, and a
+    month and a day of :obj:`00`, as in Wikidata, are not known.
 
     A day becomes its noon and a month its middle, while a year without a month
     stays an integer; the time zone is ignored, as it moves a date by less than
@@ -32,7 +36,7 @@ def decimal_year(text: str) -> float:
     if match is None:
         return math.nan
     year = int(match["year"])
-    if match["month"] is None:
+    if match["month"] is None or (match["month"], match["day"]) == ("00", "00"):
         return float(year)
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     month = int(match["month"])
@@ -40,7 +44,7 @@ def decimal_year(text: str) -> float:
         return math.nan
     before = _DAYS_BEFORE[month - 1] + (leap and month > 2)
     length = _DAYS_BEFORE[month] - _DAYS_BEFORE[month - 1] + (leap and month == 2)
-    if match["day"] is None:
+    if match["day"] in (None, "00"):
         elapsed = before + length / 2
     else:
         day = int(match["day"])

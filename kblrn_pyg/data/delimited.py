@@ -11,19 +11,16 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kblrn_pyg.data.cells import read_cell
 from kblrn_pyg.data.encode import Encoded
-from kblrn_pyg.data.rows import (
-    BOM,
+from kblrn_pyg.data.header import (
     TRIPLES,
     VALUES,
     Columns,
-    ending,
-    first_row,
     header_order,
-    is_number,
     may_be_header,
-    open_source,
 )
+from kblrn_pyg.data.rows import BOM, first_row, has_quotes, open_source, separator_of
 from kblrn_pyg.data.table import NameTable
 
 if TYPE_CHECKING:
@@ -125,7 +122,7 @@ class _Reader:
     def __init__(self, path: Path, wanted: Columns, names: NameTable | None) -> None:
         wanted.check()
         self.path, self.wanted = path, wanted
-        self.is_csv = ending(path) == ".csv"
+        self.mark, self.is_csv = "\t", False  # which the first row tells
         self.first: list[str] = []
         self.order: list[int] = []
         self.has_header = False
@@ -153,10 +150,9 @@ class _Reader:
         )
         place_of = np.full(len(self.first), -1)
         place_of[self.order] = np.arange(len(self.order))
-        mark = ord("," if self.is_csv else "\t")
         num_names = 2 if self.wanted.names == VALUES else 3
         found, unusual, is_ascii = cut_fields(
-            text, mark, self.is_csv, place_of, num_names, fields
+            text, ord(self.mark), self.is_csv, place_of, num_names, fields
         )
         if unusual or found != shape[1]:
             raise _UnusualError(UNUSUAL[unusual or 3])
@@ -209,7 +205,12 @@ class _Reader:
         """Looks at the first row, and leaves it out if it is a header."""
         content = content.removeprefix(BOM)
         end = content.find(b"\n") + 1 or len(content)
-        self.first = first_row(self.path, content[:end], self.wanted)
+        line = content[:end]
+        self.mark = separator_of(self.path, line.decode().rstrip("\r\n"), self.wanted)
+        self.is_csv = has_quotes(self.path, self.mark)
+        if ord(self.mark) > 127 or (self.is_csv and self.mark.isspace()):
+            raise _UnusualError("an unusual separator")
+        self.first = first_row(self.path, line, self.wanted)
         found = header_order(self.first, self.wanted, (self.path, 1))
         self.has_header = found is not None
         self.order = list(range(len(self.wanted.names)) if found is None else found)
@@ -231,14 +232,15 @@ class _Reader:
 def _read_values(
     text: NDArray[np.uint8], begin: NDArray[np.int32], end: NDArray[np.int32]
 ) -> NDArray[np.float64]:
-    """Reads numbers, as Python does."""
+    """Reads numbers, as Python does, and dates; unknown ones become NaN."""
     from kblrn_pyg.kernels.fields import read_numbers
 
     values, is_hard = np.empty(len(begin)), np.empty(len(begin), np.bool_)
     read_numbers(text, begin, end, values, is_hard)
     for i in np.flatnonzero(is_hard).tolist():
         written = text[begin[i] : end[i]].tobytes().decode()
-        if not is_number(written):
+        value = read_cell(written)
+        if value is None:
             raise _UnusualError("values that are not finite numbers")
-        values[i] = float(written)
+        values[i] = value
     return values

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kblrn_pyg.data.rows import TRIPLES, Columns
+from kblrn_pyg.data.header import TRIPLES, Columns
 
 
 class Encoded(NamedTuple):

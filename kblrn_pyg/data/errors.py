@@ -1,6 +1,7 @@
 """The one error of everything that reads what a user wrote."""
 
 import os
+from collections.abc import Sequence
 
 from kblrn_pyg.printable import printable, shortened
 
@@ -30,3 +31,30 @@ class DataError(ValueError):
         message = shortened(printable(message))
         place = "".join(f"{part}:" for part in (self.path, line) if part is not None)
         super().__init__(f"{place} {message}" if place else message)
+
+
+class HeaderError(DataError):
+    r"""Raised when the first row of a file may be a header, of unknown names.
+
+    Whoever asks the person that wrote the file gets by with what it says.
+
+    Args:
+        message (str): What is wrong and what was expected.
+        path (str, optional): The file. (default: :obj:`None`)
+        line (int, optional): The line of the file, from 1.
+            (default: :obj:`None`)
+        row (sequence, optional): The row. (default: :obj:`()`)
+        expected (sequence, optional): What its columns must be.
+            (default: :obj:`()`)
+    """
+
+    def __init__(
+        self,
+        message: str,
+        path: str | os.PathLike[str] | None = None,
+        line: int | None = None,
+        row: Sequence[str] = (),
+        expected: Sequence[str] = (),
+    ) -> None:
+        super().__init__(message, path, line)
+        self.row, self.expected = list(row), tuple(expected)

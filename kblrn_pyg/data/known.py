@@ -112,6 +112,23 @@ class KnownFacts:
         found = Answers(ptr, pairs % self.num_nodes)
         return _repeated(found, row.cpu().numpy())
 
+    def contains(self, head: Ids, rel: Ids, tail: Ids) -> NDArray[np.bool_]:
+        r"""Tells which triples are known facts.
+
+        Args:
+            head (numpy.ndarray): The head of each triple.
+            rel (numpy.ndarray): The relation of each triple.
+            tail (numpy.ndarray): The tail of each triple.
+        """
+        found = np.zeros(len(rel), np.bool_)
+        order = np.argsort(rel, kind="stable")
+        relations, begin = np.unique(rel[order], return_index=True)
+        for r, rows in zip(relations.tolist(), np.split(order, begin[1:])):
+            pairs = head[rows] * self.num_nodes + tail[rows]
+            for edges in self._edges(r):
+                found[rows] |= np.isin(pairs, edges[0] * self.num_nodes + edges[1])
+        return found
+
     def _facts(self, entity: Ids, rel_type: Ids, side: str) -> tuple[Ids, Ids, Ids]:
         """Returns what is given, the answer, and the relation of facts.
 

@@ -85,13 +85,7 @@ class Names:
         Raises:
             DataError: If nothing, or more than one thing, has that name.
         """
-        found = (
-            self._by_identifier.get(name)
-            or self._by_label.get(name)
-            or self._with_identifier(name)
-            or self._ending_in(name)
-            or self._in_other_case(name)
-        )
+        found = self.exact(name) or self._ending_in(name) or self._in_other_case(name)
         if len(found) == 1:
             return found[0]
         shown = repr(shortened(name, _LONGEST_NAME))
@@ -102,6 +96,23 @@ class Names:
             message = f"{self.kind} {shown} is ambiguous, expected one of"
             raise DataError(f"{message} {_listed(given)}")
         raise DataError(f"unknown {self.kind} {shown}{self._nearest(name)}")
+
+    def exact(self, name: str) -> list[int]:
+        r"""Returns the ids of all things with exactly that name: an identifier, else
+        a label, else what :meth:`unique` returns.
+
+        Args:
+            name (str): The name.
+
+        Example:
+            >>> Names("entity", ["/m/1", "/m/2"], ["Paris", "Paris"]).exact("Paris")
+            [0, 1]
+        """
+        return (
+            self._by_identifier.get(name)
+            or self._by_label.get(name)
+            or self._with_identifier(name)
+        )
 
     def find(self, given: Any) -> int:
         r"""Returns the id of what is given by name or by id.
@@ -251,7 +262,7 @@ def shorten(names: Sequence[str]) -> list[str]:
         ...          "<http://x/ns/city.founded>"])
         ['height', 'club.founded', 'city.founded']
     """
-    endings = [_endings(name) for name in names]
+    endings = [path_endings(name) for name in names]
     owners = Counter(chain.from_iterable(endings))
     return [
         next((ending for ending in group if owners[ending] == 1), name)
@@ -259,8 +270,12 @@ def shorten(names: Sequence[str]) -> list[str]:
     ]
 
 
-def _endings(name: str) -> list[str]:
-    """Returns what a name may be shortened to, the shortest first."""
+def path_endings(name: str) -> list[str]:
+    r"""Returns what a name may be shortened to, the shortest first.
+
+    Args:
+        name (str): The name; only paths become shorter, see :meth:`shorten`.
+    """
     is_bracketed = len(name) > 2 and name[0] == "<" and name[-1] == ">"
     if not (is_bracketed or name.startswith("/") or _IRI.fullmatch(name)):
         return [name]

@@ -1,5 +1,6 @@
-"""Triples and numbers in Parquet files."""
+"""Triples, numbers and other columns in Parquet files."""
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,9 @@ from numpy.typing import NDArray
 
 from kblrn_pyg.data.encode import Encoded, encode
 from kblrn_pyg.data.errors import DataError
-from kblrn_pyg.data.rows import VALUES, Columns, open_source
+from kblrn_pyg.data.header import VALUES, Columns
+from kblrn_pyg.data.rows import PathLike, open_source
+from kblrn_pyg.data.whole import whole_file
 
 
 def read_parquet(path: Path, wanted: Columns, progress: bool = False) -> Encoded:
@@ -23,12 +26,7 @@ def read_parquet(path: Path, wanted: Columns, progress: bool = False) -> Encoded
         progress (bool, optional): Whether to show a progress bar.
             (default: :obj:`False`)
     """
-    try:
-        import pyarrow
-    except ImportError:
-        raise ImportError(
-            "reading Parquet needs pyarrow: pip install 'kblrn_pyg[arrow]'"
-        ) from None
+    pyarrow = _require_pyarrow()
     wanted.check()
     with open_source(path, progress, has_lines=False) as (file, tick):
         try:
@@ -36,8 +34,7 @@ def read_parquet(path: Path, wanted: Columns, progress: bool = False) -> Encoded
             tick()
             encoded = encode(columns, wanted)
         except (pyarrow.ArrowException, OSError, KeyError) as error:
-            reason = str(error).partition("\n")[0]
-            raise DataError(f"broken Parquet: {reason}", path, 1) from None
+            raise _broken(error, path) from None
     _refuse_unusable(encoded, wanted, path)
     return encoded
 
@@ -59,6 +56,51 @@ def _columns(file: Any, wanted: Columns, path: Path) -> list[Any]:
     return [_convert(column, name, path) for column, name in zip(columns, wanted.names)]
 
 
+def read_table(path: Path, wanted: Columns) -> Iterator[dict[str, Any]]:
+    r"""Reads some columns of a :obj:`.parquet` file row by row.
+
+    Args:
+        path (pathlib.Path): The file.
+        wanted (Columns): The columns to read.
+    """
+    pyarrow = _require_pyarrow()
+    from pyarrow.parquet import ParquetFile
+
+    with open_source(path, has_lines=False) as (file, _):
+        try:
+            for batch in ParquetFile(file).iter_batches(columns=list(wanted.names)):
+                yield from batch.to_pylist()
+        except (pyarrow.ArrowException, OSError, KeyError) as error:
+            raise _broken(error, path) from None
+
+
+def column_names(path: Path) -> list[str]:
+    """Returns the names of the columns of a :obj:`.parquet` file."""
+    pyarrow = _require_pyarrow()
+    from pyarrow.parquet import ParquetFile
+
+    with open_source(path, has_lines=False) as (file, _):
+        try:
+            return list(ParquetFile(file).schema_arrow.names)
+        except (pyarrow.ArrowException, OSError, KeyError) as error:
+            raise _broken(error, path) from None
+
+
+def _require_pyarrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError:
+        raise ImportError(
+            "reading Parquet needs pyarrow: pip install 'kblrn_pyg[arrow]'"
+        ) from None
+    return pyarrow
+
+
+def _broken(error: Exception, path: Path) -> DataError:
+    reason = str(error).partition("\n")[0]
+    return DataError(f"broken Parquet: {reason}", path, 1)
+
+
 def _convert(column: Any, name: str, path: Path) -> Any:
     """Makes names dictionaries of strings, and values doubles."""
     from pyarrow import float64, string, types
@@ -75,20 +117,20 @@ def _convert(column: Any, name: str, path: Path) -> Any:
         expected = "numbers" if is_value else "strings or integers"
         message = f"the type of the {name} is {column.type}, expected {expected}"
         raise DataError(message, path, 1)
+    if is_value:
+        return column.cast(kind).cast(float64(), safe=False).fill_null(float("nan"))
     if column.null_count:
         _refuse(column.is_null().to_numpy(), f"the {name} is empty", path)
-    if is_value:
-        return column.cast(kind).cast(float64(), safe=False)
     return column.cast(kind).cast(string()).dictionary_encode()
 
 
 def _refuse_unusable(encoded: Encoded, wanted: Columns, path: Path) -> None:
-    """Refuses names without letters, and values that are not finite."""
+    """Refuses names without letters, and infinite values."""
     entities, kinds, columns, _ = encoded
     for name, names, column in zip(wanted.names, (entities, kinds, entities), columns):
         if name == VALUES[-1]:
             message = "the value is not a finite number, expected one"
-            _refuse(~np.isfinite(column), message, path)
+            _refuse(np.isinf(column), message, path)
         elif not all(map(str.strip, names)):
             is_blank = np.array([not one.strip() for one in names])
             _refuse(is_blank[column], f"the {name} is empty", path)
@@ -98,3 +140,22 @@ def _refuse(is_bad: NDArray[np.bool_], message: str, path: Path) -> None:
     """Raises an error about the first bad row, if there is one."""
     if is_bad.any():
         raise DataError(message, path, int(is_bad.argmax()) + 1)
+
+
+def write_parquet(path: PathLike, columns: Mapping[str, Any]) -> None:
+    r"""Writes columns to a :obj:`.parquet` file, whole or not at all.
+
+    Args:
+        path (str): The file.
+        columns (dict): The columns by name.
+    """
+    try:
+        import pyarrow
+        from pyarrow.parquet import write_table
+    except ImportError:
+        raise ImportError(
+            "writing Parquet needs pyarrow: pip install 'kblrn_pyg[arrow]'"
+        ) from None
+    table = pyarrow.table({name: pyarrow.array(one) for name, one in columns.items()})
+    with whole_file(path) as file:
+        write_table(table, file)

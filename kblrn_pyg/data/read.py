@@ -2,17 +2,19 @@
 
 import os
 from collections.abc import Container, Sequence
-from typing import TypedDict, TypeGuard, Unpack
+from typing import Any, TypedDict, TypeGuard, Unpack
 
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data.build import BuildReport, build_kb
 from kblrn_pyg.data.errors import DataError
+from kblrn_pyg.data.folders import Splits, splits_of
 from kblrn_pyg.data.holdout import hold_out
-from kblrn_pyg.data.ntriples import read_ntriples
-from kblrn_pyg.data.rows import PathLike, ending
+from kblrn_pyg.data.labels import read_labels
+from kblrn_pyg.data.rdf import is_rdf, read_rdf
+from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.data.sources import Source, place
-from kblrn_pyg.data.triples import NamedTriples, read_triples
+from kblrn_pyg.data.triples import NamedTriples, join_triples, read_triples
 from kblrn_pyg.data.values import (
     NamedValues,
     average_repeated,
@@ -29,6 +31,12 @@ class ReadOptions(TypedDict, total=False):
     header: bool | None
     columns: Sequence[str] | None
     numerical_columns: Sequence[str] | None
+    numerical_header: bool | None
+    separator: str | None
+    decimal: str
+    wide: bool | None
+    labels: Source | None
+    label_columns: Sequence[str] | None
     progress: bool
 
 
@@ -45,10 +53,13 @@ def read_kb(
     r"""Reads a knowledge base from files, data frames or tuples.
 
     Args:
-        train: The training triples: a :obj:`.tsv`, :obj:`.csv` or :obj:`.nt`
-            file (:obj:`.gz` or not), a :obj:`.parquet` file, a
-            :class:`pandas.DataFrame`, or an iterable of tuples. Numbers in an
-            :obj:`.nt` file are kept, too.
+        train: The training triples: a :obj:`.tsv`, :obj:`.csv`, :obj:`.nt`,
+            :obj:`.ttl` or :obj:`.rdf` file (:obj:`.gz` or not), a :obj:`.parquet`
+            file, a :class:`pandas.DataFrame`, or an iterable of tuples. Numbers in
+            RDF files are kept, too. A folder with files called :obj:`train`,
+            :obj:`valid` and :obj:`test`, a dictionary of splits, a
+            :obj:`DatasetDict` of Hugging Face and a :obj:`Dataset` of PyKEEN have
+            all splits.
         valid (optional): The validation triples. (default: :obj:`None`)
         test (optional): The test triples. (default: :obj:`None`)
         numerical (optional): The :obj:`entity, attribute, value` rows.
@@ -62,9 +73,12 @@ def read_kb(
         seed (int, optional): The seed of that choice. (default: :obj:`0`)
         **options (optional): :obj:`strict`, to refuse two values for one
             (entity, attribute) instead of averaging them; :obj:`header` and
-            :obj:`columns`, see :meth:`read_triples`; :obj:`numerical_columns`,
-            the :obj:`columns` of :meth:`read_values`; :obj:`progress`, to show
-            progress bars.
+            :obj:`columns`, see :meth:`read_triples`; :obj:`numerical_columns` and
+            :obj:`numerical_header` (default: :obj:`header`), :obj:`decimal` and
+            :obj:`wide`, see :meth:`read_values`; :obj:`separator`, what separates
+            the fields of files; :obj:`labels` and :obj:`label_columns`, names to
+            read for identifiers, see :meth:`read_labels`; :obj:`progress`, to
+            show progress bars.
 
     Returns:
         The knowledge base of each split, by :obj:`"train"`, :obj:`"val"` and
@@ -75,58 +89,129 @@ def read_kb(
         >>> kbs["train"]["entity", "spouse", "entity"].edge_index.tolist()
         [[0], [1]]
     """
-    if holdout is not None and (valid is not None or test is not None):
+    sources = _sources(train, valid, test, numerical, options.get("labels"))
+    if holdout is not None and len(sources.triples) > 1:
         raise DataError("'holdout' must not be given beside validation or test triples")
-    progress = options.get("progress", False)
-    splits: dict[str, NamedTriples] = {}
-    tables: list[NamedValues] = []
-    num_other_literals = 0
-    for split, source in (("train", train), ("val", valid), ("test", test)):
-        if source is None:
-            continue
-        if _is_ntriples(source):
-            content = read_ntriples(source, progress=progress, average=False)
-            splits[split] = content.triples
-            tables.append(content.values)
-            num_other_literals += content.num_other_literals
-        else:
-            # The few rows of a small split may share names with training only.
-            first = splits.get("train")
-            names = _EitherOf(first.entities, first.relations) if first else ()
-            header, columns = options.get("header"), options.get("columns")
-            splits[split] = read_triples(source, header, columns, names, progress)
-        if len(splits[split]) == 0:
-            raise DataError(f"no triples for the {split} split", **place(source, 1))
-    if numerical is not None:
-        tables.append(_read_numerical(numerical, options, splits["train"].entities))
+    reader = _Reader(options)
+    for split, parts in sources.triples.items():
+        reader.read_split(split, parts)
+    splits = reader.splits
+    for source in sources.numbers:
+        reader.read_numbers(source)
+    labels = None
+    if sources.labels:
+        labels = reader.read_labels(sources.labels)
     values = None
-    if any(map(len, tables)):
-        values = join_values(tables)
+    if any(map(len, reader.tables)):
+        values = join_values(reader.tables)
         if options.get("strict", False):
             refuse_repeated(values)
         values = average_repeated(values)
     if holdout is not None:
         splits = hold_out(splits["train"], holdout, seed)
-    kbs, report = build_kb(splits, values, min_entities=min_entities)
-    report.num_other_literals = num_other_literals
+    # Names are kept as they are written, but for IRIs.
+    kbs, report = build_kb(splits, values, labels, min_entities, reader.has_rdf)
+    report.num_other_literals = reader.num_other_literals
+    if labels is not None and report.num_labels == 0:
+        message = "has labels of no identifier of the triples, expected id, name rows"
+        raise DataError(message, place(sources.labels[0], 1)["path"])
     return kbs, report
 
 
-def _read_numerical(
-    source: Source, options: ReadOptions, names: Sequence[str]
-) -> NamedValues:
-    progress = options.get("progress", False)
-    if _is_ntriples(source):
-        return read_ntriples(source, progress=progress, average=False).values
-    return read_values(
-        source,
-        strict=options.get("strict", False),
-        header=options.get("header"),
-        columns=options.get("numerical_columns"),
-        progress=progress,
-        average=False,
-        names=names,
+def _sources(
+    train: Any,
+    valid: Source | None,
+    test: Source | None,
+    numerical: Source | None,
+    labels: Source | None,
+) -> Splits:
+    found = splits_of(train)
+    if found is None:
+        found = Splits({"train": [train]})
+    elif valid is not None or test is not None:
+        raise DataError("'train' has all splits, expected no 'valid' and 'test'")
+    for split, source in (("val", valid), ("test", test)):
+        if source is not None:
+            found.triples[split] = [source]
+    order = [split for split in ("train", "val", "test") if split in found.triples]
+    return Splits(
+        {split: found.triples[split] for split in order},
+        found.numbers if numerical is None else [numerical],
+        found.labels if labels is None else [labels],
     )
+
+
+class _Reader:
+    """Reads one source after the other."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self.options = options
+        self.progress = options.get("progress", False)
+        self.splits: dict[str, NamedTriples] = {}
+        self.tables: list[NamedValues] = []
+        self.num_other_literals = 0
+        self.has_rdf = False
+
+    def read_split(self, split: str, sources: Sequence[Source]) -> None:
+        """Reads the triples of a split, and the numbers among them."""
+        parts = [self._read_triples(source) for source in sources]
+        self.splits[split] = join_triples(parts)
+        if len(self.splits[split]) == 0:
+            raise DataError(f"no triples for the {split} split", **place(sources[0], 1))
+
+    def _read_triples(self, source: Source) -> NamedTriples:
+        if _is_rdf(source):
+            content = read_rdf(source, progress=self.progress, average=False)
+            self.tables.append(content.values)
+            self.num_other_literals += content.num_other_literals
+            self.has_rdf = True
+            return content.triples
+        # The few rows of a small split may share names with training only.
+        first = self.splits.get("train")
+        names = _EitherOf(first.entities, first.relations) if first else ()
+        return read_triples(
+            source,
+            self.options.get("header"),
+            self.options.get("columns"),
+            names,
+            self.progress,
+            self.options.get("separator"),
+        )
+
+    def read_numbers(self, source: Source) -> None:
+        """Reads numbers beside the triples."""
+        options = self.options
+        if _is_rdf(source):
+            content = read_rdf(source, progress=self.progress, average=False)
+            self.tables.append(content.values)
+            self.has_rdf = True
+            return
+        found = read_values(
+            source,
+            strict=options.get("strict", False),
+            header=options.get("numerical_header", options.get("header")),
+            columns=options.get("numerical_columns"),
+            progress=self.progress,
+            average=False,
+            names=self.splits["train"].entities,
+            separator=options.get("separator"),
+            decimal=options.get("decimal", "."),
+            wide=options.get("wide"),
+        )
+        self.tables.append(found)
+
+    def read_labels(self, sources: Sequence[Source]) -> dict[str, str]:
+        """Reads labels; of several of an identifier, the first counts."""
+        labels: dict[str, str] = {}
+        for source in sources:
+            found = read_labels(
+                source,
+                columns=self.options.get("label_columns"),
+                separator=self.options.get("separator"),
+                progress=self.progress,
+            )
+            labels = found | labels
+        return labels
 
 
 class _EitherOf:
@@ -139,5 +224,5 @@ class _EitherOf:
         return any(name in container for container in self.containers)
 
 
-def _is_ntriples(source: Source) -> TypeGuard[PathLike]:
-    return isinstance(source, (str, os.PathLike)) and ending(source) == ".nt"
+def _is_rdf(source: Source) -> TypeGuard[PathLike]:
+    return isinstance(source, (str, os.PathLike)) and is_rdf(source)

@@ -3,23 +3,29 @@
 import csv
 import gzip
 import io
-import math
 import os
 import zlib
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn, cast
+from typing import BinaryIO, NamedTuple, NoReturn, cast
 
-from kblrn_pyg.data.errors import DataError
+from kblrn_pyg.data.errors import DataError, HeaderError
+from kblrn_pyg.data.header import (
+    MIN_ROWS,
+    TRIPLES,
+    WAYS_OUT,
+    Columns,
+    are_other,
+    header_order,
+    occurs,
+    tells_headers,
+)
 from kblrn_pyg.data.lines import short_lines
+from kblrn_pyg.data.separators import find_separator
 from kblrn_pyg.printable import printable
 from kblrn_pyg.progress import ProgressBar
-
-if TYPE_CHECKING:  # imported before anything heavy
-    from numpy.typing import NDArray
 
 PathLike = str | os.PathLike[str]
 
@@ -27,72 +33,6 @@ PathLike = str | os.PathLike[str]
 BLOCK_BYTES = 1 << 22
 
 BOM = b"\xef\xbb\xbf"
-
-TRIPLES = ("head", "relation", "tail")
-VALUES = ("entity", "attribute", "value")
-
-# Well-known names of the three columns, in their order.
-_HEADERS = (
-    TRIPLES,
-    ("subject", "predicate", "object"),
-    ("source", "relation", "target"),
-    ("h", "r", "t"),
-    ("s", "p", "o"),
-    VALUES,
-)
-
-# In a file with fewer rows, a first row of names that do not occur again is no
-# sign of a header: most names of a small file occur once.
-_MIN_ROWS = 6
-
-_WAYS_OUT = (
-    "say so by header=True, header=False or columns=(...), or on the command line by "
-    "--header, --no-header or --columns head,relation,tail"
-)
-
-
-@dataclass(frozen=True)
-class Columns:
-    r"""The columns to read, and how to find them.
-
-    Args:
-        names (tuple): Their names, which may have other well-known ones.
-        header (bool, optional): Whether the first row of a file is a header. If
-            :obj:`None`, a first row made of well-known column names is one,
-            and columns may be in any order; triples whose first row might be
-            one are refused. (default: :obj:`None`)
-        given (sequence, optional): What the columns are called instead; there
-            may be further ones. (default: :obj:`None`)
-        other_names (container, optional): Names that are not those of columns.
-            (default: :obj:`()`)
-    """
-
-    names: tuple[str, ...]
-    header: bool | None = None
-    given: Sequence[str] | None = None
-    other_names: Container[str] = ()
-
-    def __str__(self) -> str:
-        return f"{len(self.names)}: {', '.join(self.names)}"
-
-    def find(self, found: Sequence[str]) -> list[int] | None:
-        """Returns where the columns are, if their names tell it."""
-        folded = [name.strip().lower() for name in found]
-        for header in (self.names, *_HEADERS) if self.given is None else (self.given,):
-            header = [name.strip().lower() for name in header]
-            if set(header) <= set(folded):
-                return [folded.index(name) for name in header]
-        return None
-
-    def check(self) -> None:
-        """Refuses what contradicts itself in files."""
-        if self.given is None:
-            return
-        if self.header is False:
-            raise ValueError("'columns' must not be given for files without a header")
-        number = len(self.names)
-        if isinstance(self.given, str) or len(set(self.given)) != number:
-            raise ValueError(f"'columns' must be {number} names (got {self.given!r})")
 
 
 class RowBlock(NamedTuple):
@@ -118,8 +58,9 @@ def read_rows(
 
     A file whose name ends in :obj:`.csv` has comma-separated, optionally
     quoted fields, and spaces around them do not count; any other is split at
-    tabs and nothing else. Byte-order marks, CRLF line ends and blank lines are
-    tolerated.
+    tabs and nothing else. A file whose first row is none by this, but one with
+    semicolons or other separators, has these. Byte-order marks, CRLF line ends and
+    blank lines are tolerated.
     """
     wanted.check()
     path = Path(path)
@@ -133,12 +74,12 @@ def read_rows(
                 found = header_order(first, wanted, (path, line))
                 if found is not None:
                     block, order = block.without_first(), found
-                elif _tells_headers(wanted):
+                elif tells_headers(wanted):
                     suspect = first
             block = RowBlock([block.columns[place] for place in order], block.lines)
             _refuse_empty(path, block, wanted)
             others = block if i else block.without_first()
-            if suspect and _occurs(suspect, others.columns):
+            if suspect and occurs(suspect, others.columns):
                 suspect = []
             num_rows += len(block.lines)
             tick()
@@ -146,10 +87,10 @@ def read_rows(
                 yield block
     if num_rows == 0:
         raise DataError(f"the file is empty, expected {wanted}", path, 1)
-    if suspect and num_rows >= _MIN_ROWS and not _are_other(suspect, wanted):
+    if suspect and num_rows >= MIN_ROWS and not are_other(suspect, wanted):
         row = ", ".join(suspect)
-        message = f"the names {row} do not occur again, are they a header? {_WAYS_OUT}"
-        raise DataError(message, path, line)
+        message = f"the names {row} do not occur again, are they a header? {WAYS_OUT}"
+        raise HeaderError(message, path, line, suspect, wanted.names)
 
 
 def first_row(path: Path, line: bytes, wanted: Columns) -> list[str]:
@@ -157,22 +98,6 @@ def first_row(path: Path, line: bytes, wanted: Columns) -> list[str]:
     for block in _blocks(path, io.BytesIO(line), wanted):
         return [column[0] for column in block.columns]
     raise DataError(f"the first line is blank, expected {wanted}", path, 1)
-
-
-def may_be_header(
-    first: list[str], columns: "Sequence[NDArray[Any]]", wanted: Columns
-) -> bool:
-    r"""Tells whether a first row that is not a known header may be an unknown one.
-
-    Args:
-        first (list): The first row.
-        columns (sequence): The ids of the names of all rows, by columns.
-        wanted (Columns): The columns to read.
-    """
-    if not _tells_headers(wanted) or len(columns[0]) < _MIN_ROWS:
-        return False
-    ids, others = [ids[0] for ids in columns], [ids[1:] for ids in columns]
-    return not _occurs(ids, others) and not _are_other(first, wanted)
 
 
 @contextmanager
@@ -212,14 +137,38 @@ def open_source(
         raise DataError("needs more memory than there is", path) from None
 
 
+def separator_of(path: Path, line: str, wanted: Columns) -> str:
+    """Returns what separates the fields of a file that begins with a line."""
+    if wanted.separator is not None:
+        return wanted.separator
+    usual = "," if ending(path) == ".csv" else "\t"
+    return find_separator(line, usual, wanted.fit)
+
+
+def has_quotes(path: Path, mark: str) -> bool:
+    """Tells whether fields may be quoted, and spaces around them do not count."""
+    return mark != "\t" or ending(path) == ".csv"
+
+
 def _blocks(path: Path, file: BinaryIO, wanted: Columns) -> Iterator[RowBlock]:
-    parse = _csv_blocks if ending(path) == ".csv" else _tsv_blocks
-    return parse(path, file, wanted)
+    texts = _texts(path, file)
+    first = next(texts, None)
+    if first is None:
+        return
+    line = next((one for one in first[1].splitlines() if one), "")
+    mark = separator_of(path, line, wanted)
+    parse = _csv_blocks if has_quotes(path, mark) else _tsv_blocks
+    yield from parse(path, chain([first], texts), mark, wanted)
 
 
-def _tsv_blocks(path: Path, file: BinaryIO, wanted: Columns) -> Iterator[RowBlock]:
-    width = 0 if wanted.given else len(wanted.names)
-    for first, text in _texts(path, file):
+Texts = Iterable[tuple[int, str]]
+
+
+def _tsv_blocks(
+    path: Path, texts: Texts, mark: str, wanted: Columns
+) -> Iterator[RowBlock]:
+    width = 0
+    for first, text in texts:
         rows = text.removesuffix("\n").split("\n")
         if "\r" in text:
             rows = [row.removesuffix("\r") for row in rows]
@@ -228,17 +177,21 @@ def _tsv_blocks(path: Path, file: BinaryIO, wanted: Columns) -> Iterator[RowBloc
             lines = [line for line, row in zip(lines, rows) if row]
             rows = [row for row in rows if row]
         if rows:
-            width = width or rows[0].count("\t") + 1
+            width = width or _width(rows[0].split(mark), wanted, (path, lines[0]))
             for line, row in zip(lines, rows):
-                if row.count("\t") != width - 1:
-                    _refuse_width(row.count("\t") + 1, width, wanted, (path, line))
-            yield _block("\t".join(rows).split("\t"), lines, width)
+                if row.count(mark) != width - 1:
+                    _refuse_width(row.count(mark) + 1, width, wanted, (path, line))
+            yield _block(mark.join(rows).split(mark), lines, width)
 
 
-def _csv_blocks(path: Path, file: BinaryIO, wanted: Columns) -> Iterator[RowBlock]:
-    texts = (io.StringIO(text, newline="\n") for _, text in _texts(path, file))
-    reader = csv.reader(chain.from_iterable(texts), skipinitialspace=True, strict=True)
-    width = 0 if wanted.given else len(wanted.names)
+def _csv_blocks(
+    path: Path, texts: Texts, mark: str, wanted: Columns
+) -> Iterator[RowBlock]:
+    files = (io.StringIO(text, newline="\n") for _, text in texts)
+    reader = csv.reader(
+        chain.from_iterable(files), delimiter=mark, skipinitialspace=True, strict=True
+    )
+    width = 0
     fields: list[str] = []
     lines: list[int] = []
     begin = 1
@@ -248,7 +201,7 @@ def _csv_blocks(path: Path, file: BinaryIO, wanted: Columns) -> Iterator[RowBloc
             line, begin = begin, reader.line_num + 1
             if not row:
                 continue
-            width = width or len(row)
+            width = width or _width(row, wanted, (path, line))
             if len(row) != width:
                 _refuse_width(len(row), width, wanted, (path, line))
             fields += map(str.strip, row)
@@ -285,62 +238,31 @@ def _block(fields: list[str], lines: Sequence[int], width: int) -> RowBlock:
     return RowBlock([fields[column::width] for column in range(width)], lines)
 
 
-def header_order(
-    first: list[str], wanted: Columns, place: tuple[Path, int]
-) -> Sequence[int] | None:
-    """Returns where the wanted columns are if the first row is a header."""
-    found, given = wanted.find(first), wanted.given
-    if given is not None and found is None:
-        message = f"the columns are {', '.join(first)}, expected {', '.join(given)}"
-        raise DataError(message, *place)
-    if wanted.header and wanted.names == VALUES and is_number(first[-1]):
-        message = f"the value {first[-1]} is a number, expected a header"
-        raise DataError(f"{message} (use --columns if only triples have one)", *place)
-    is_header = wanted.header or given is not None
-    if wanted.header is None and given is None and found is not None:
-        # Letters alone are names of columns only in their order.
-        are_words = all(len(name.strip()) > 1 for name in first)
-        is_header = are_words or found == sorted(found)
-    return (found or range(len(wanted.names))) if is_header else None
-
-
-def _tells_headers(wanted: Columns) -> bool:
-    """Tells whether a first row that may be an unknown header is refused."""
-    return wanted.header is None and wanted.names == TRIPLES
-
-
-def _are_other(first: list[str], wanted: Columns) -> bool:
-    return any(name in wanted.other_names for name in first)
-
-
-def _occurs(triple: Sequence[Any], columns: Sequence[Any]) -> bool:
-    """Tells whether some rows have the head, the relation or the tail of another."""
-    head, relation, tail = triple
-    heads, relations, tails = columns
-    return relation in relations or any(
-        name in column for name in (head, tail) for column in (heads, tails)
-    )
-
-
-def is_number(text: str) -> bool:
-    """Tells whether a text is a finite number."""
-    try:
-        # float() reads "1_000" as a number, people who export tables do not.
-        return "_" not in text and math.isfinite(float(text))
-    except ValueError:
-        return False
-
-
 def _refuse_empty(path: Path, block: RowBlock, wanted: Columns) -> None:
-    if not any(
-        "" in column or any(map(str.isspace, column)) for column in block.columns
-    ):
+    columns = block.columns[: len(wanted.required)]
+    if not any("" in column or any(map(str.isspace, column)) for column in columns):
         return
-    for line, *fields in zip(block.lines, *block.columns):
-        for name, field in zip(wanted.names, fields):
+    for line, *fields in zip(block.lines, *columns):
+        for name, field in zip(wanted.required, fields):
             if not field.strip():
                 message = f"the {name} is empty, expected {wanted}"
                 raise DataError(message, path, line)
+
+
+def _width(first: Sequence[str], wanted: Columns, place: tuple[Path, int]) -> int:
+    """Returns how many columns a file has, if its first row tells which to read."""
+    width = len(first)
+    if wanted.given is None and not wanted.fit(first):
+        if width <= len(wanted.names):
+            _refuse_width(width, len(wanted.names), wanted, place)
+        message = f"{width} columns ({', '.join(first)}), expected {wanted}"
+        ways_out = "say which these are by columns=(...), or --columns A,B,C"
+        if wanted.names != TRIPLES:
+            ways_out = ways_out.replace("columns", "numerical_columns", 1)
+            ways_out = ways_out.replace("--columns", "--numerical-columns")
+        message = f"{message}; {ways_out}"
+        raise HeaderError(message, *place, list(first), wanted.names)
+    return width
 
 
 def _refuse_width(

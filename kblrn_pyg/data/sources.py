@@ -9,8 +9,9 @@ from typing import Any
 from kblrn_pyg.data.delimited import read_large
 from kblrn_pyg.data.encode import Encoded
 from kblrn_pyg.data.errors import DataError
+from kblrn_pyg.data.header import Columns
 from kblrn_pyg.data.parquet import read_parquet
-from kblrn_pyg.data.rows import Columns, PathLike, RowBlock, read_rows
+from kblrn_pyg.data.rows import PathLike, RowBlock, read_rows
 from kblrn_pyg.data.table import NameTable
 
 Source = PathLike | Iterable[Any]  # a pandas DataFrame counts as an iterable
@@ -24,8 +25,9 @@ def source_rows(
     r"""Yields the rows of a source in blocks of strings.
 
     A source is a file (see :meth:`read_rows`), a :class:`pandas.DataFrame` that
-    has the named columns, in any order, or exactly as many unnamed ones, or an
-    iterable of tuples, or of dictionaries that have the named keys.
+    has the named columns, in any order, or exactly as many unnamed ones, a
+    :obj:`TriplesFactory` of PyKEEN, or an iterable of tuples, or of dictionaries that
+    have the named keys, as a :obj:`Dataset` of Hugging Face is.
     """
     if isinstance(source, (str, os.PathLike)):
         yield from read_rows(source, wanted, progress)
@@ -63,6 +65,8 @@ def place(source: Source, line: int) -> dict[str, Any]:
 
 
 def _plain_rows(source: Any, wanted: Columns) -> Iterable[Any]:
+    if hasattr(source, "mapped_triples"):  # the triples of PyKEEN
+        source = getattr(source, "triples", source.mapped_triples)
     if not hasattr(source, "columns"):
         # Numbers of arrays and tensors would have odd names.
         return source.tolist() if hasattr(source, "tolist") else source
@@ -80,16 +84,18 @@ def _plain_rows(source: Any, wanted: Columns) -> Iterable[Any]:
 
 def _as_block(rows: list[Any], wanted: Columns, start: int) -> RowBlock:
     block: list[list[str]] = [[] for _ in wanted.names]
+    num_required = len(wanted.required)
     for line, row in enumerate(rows, start):
         fields = _fields(row, wanted)
         if fields is None:
             names = ", ".join(wanted.given or wanted.names)
             message = f"got {row!r}, expected {len(wanted.names)}: {names}"
             raise DataError(message, "row", line)
-        for name, column, field in zip(wanted.names, block, fields):
-            if _is_missing(field):
-                raise DataError(f"the {name} is empty", "row", line)
-            column.append(str(field))
+        for i, (column, field) in enumerate(zip(block, fields)):
+            is_missing = _is_missing(field)
+            if is_missing and i < num_required:
+                raise DataError(f"the {wanted.names[i]} is empty", "row", line)
+            column.append("" if is_missing else str(field))
     return RowBlock(block, range(start, start + len(rows)))
 
 

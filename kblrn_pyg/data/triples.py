@@ -2,14 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kblrn_pyg.data.rows import TRIPLES, Columns
+from kblrn_pyg.data.header import TRIPLES, Columns
 from kblrn_pyg.data.sources import Source, source_columns, source_rows
 
 Ids = NDArray[np.int64]
@@ -68,6 +68,7 @@ def read_triples(
     columns: Sequence[str] | None = None,
     other_names: Container[str] = (),
     progress: bool = False,
+    separator: str | None = None,
 ) -> NamedTriples:
     r"""Reads (head, relation, tail) triples and drops repeated ones.
 
@@ -87,13 +88,16 @@ def read_triples(
             such as all that training triples have. (default: :obj:`()`)
         progress (bool, optional): Whether to show a progress bar.
             (default: :obj:`False`)
+        separator (str, optional): What separates the fields of a file.
+            (default: :obj:`None`, tabs, or commas in :obj:`.csv` files, or what
+            else makes three fields of the first row)
 
     Example:
         >>> triples = read_triples([("Ada", "spouse", "Ben")])
         >>> triples.entities, triples.relations
         (['Ada', 'Ben'], ['spouse'])
     """
-    wanted = Columns(TRIPLES, header, columns, other_names)
+    wanted = Columns(TRIPLES, header, columns, other_names, separator)
     encoded = source_columns(source, wanted, progress)
     if encoded is not None:
         return distinct_triples(encoded.entities, encoded.kinds, *encoded.columns)
@@ -110,6 +114,23 @@ def read_triples(
         np.concatenate(rels),
         head_tail[1::2],
     )
+
+
+def join_triples(parts: Sequence[NamedTriples]) -> NamedTriples:
+    """Joins triples by names; those that are in several parts count once."""
+    if len(parts) == 1:
+        return parts[0]
+    entities, relations = Index(), Index()
+    columns: list[list[Ids]] = [[], [], []]
+    for part in parts:
+        entity, relation = entities.ids(part.entities), relations.ids(part.relations)
+        ids = entity[part.head], relation[part.rel], entity[part.tail]
+        for column, one in zip(columns, ids):
+            column.append(one)
+    head, rel, tail = map(np.concatenate, columns)
+    joined = distinct_triples(list(entities), list(relations), head, rel, tail)
+    num_before = sum(part.num_duplicates for part in parts)
+    return replace(joined, num_duplicates=joined.num_duplicates + num_before)
 
 
 def distinct_triples(

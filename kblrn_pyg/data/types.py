@@ -183,26 +183,24 @@ def split_types(data: HeteroData) -> HeteroData:
     if "type_names" not in data:
         raise DataError("the knowledge base has no node types, expected 'type_names'")
     entity = data["entity"]
-    sizes = torch.bincount(entity.type, minlength=len(data.type_names)).tolist()
-    offsets = list(accumulate(sizes, initial=0))
+    place = torch.empty_like(entity.type)  # of each entity among those of its type
     out = HeteroData()
     for kind, node_type in enumerate(data.type_names):
-        part = slice(offsets[kind], offsets[kind + 1])
+        part = (entity.type == kind).nonzero().flatten()
+        place[part] = torch.arange(len(part))
         store = out[node_type]
-        store.num_nodes = sizes[kind]
-        store.name = entity.name[part]
+        store.num_nodes = len(part)
+        store.name = [entity.name[i] for i in part.tolist()]
         known = ~entity.x[part].isnan().all(dim=0)
         if known.any():
             store.x = entity.x[part][:, known]
             columns = known.nonzero().flatten().tolist()
             store.attribute_names = [data.attribute_names[i] for i in columns]
-    begin = dict(zip(data.type_names, offsets))
     for edge_type in data.edge_types:
         source, relation, target = data.typed_relations[edge_type[1]]
-        shift = torch.tensor([[begin[source]], [begin[target]]])
         store = out[source, relation, target]
-        store.edge_index = data[edge_type].edge_index - shift
-        store.edge_label_index = data[edge_type].edge_label_index - shift
+        store.edge_index = place[data[edge_type].edge_index]
+        store.edge_label_index = place[data[edge_type].edge_label_index]
     return out
 
 

@@ -1,16 +1,43 @@
 """Numerical values of entities, read from files, data frames or tuples."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NoReturn, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kblrn_pyg.data.errors import DataError
-from kblrn_pyg.data.rows import VALUES, Columns, is_number
+from kblrn_pyg.data.cells import read_cell
+from kblrn_pyg.data.errors import DataError, HeaderError
+from kblrn_pyg.data.header import VALUES, Columns
+from kblrn_pyg.data.rows import RowBlock
 from kblrn_pyg.data.sources import Source, place, source_columns, source_rows
 from kblrn_pyg.data.table import NameTable
 from kblrn_pyg.data.triples import Ids, Index
+from kblrn_pyg.data.wide import WideTable, wide_table
+
+
+class NumberOptions(TypedDict, total=False):
+    """The options of :meth:`read_values` about how numbers are written."""
+
+    separator: str | None
+    decimal: str
+    wide: bool | None
+
+
+@dataclass(frozen=True)
+class ValueNotes:
+    r"""What was noticed while numbers were read.
+
+    Args:
+        num_unknown (int): How many cells say that a number is not known.
+        wide_columns (tuple): The attributes of wide tables.
+        text_columns (tuple): Their columns that have text only, which were left out.
+    """
+
+    num_unknown: int = 0
+    wide_columns: tuple[str, ...] = ()
+    text_columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -25,6 +52,7 @@ class NamedValues:
         value (numpy.ndarray): The values.
         num_averaged (int): How many values were merged into another one's
             mean, because a pair had more than one.
+        notes (ValueNotes): What else was noticed.
     """
 
     entities: Sequence[str]
@@ -33,6 +61,7 @@ class NamedValues:
     attribute: Ids
     value: NDArray[np.float64]
     num_averaged: int = 0
+    notes: ValueNotes = ValueNotes()
 
     def __len__(self) -> int:
         return len(self.value)
@@ -46,10 +75,13 @@ def read_values(
     progress: bool = False,
     average: bool = True,
     names: Sequence[str] | None = None,
+    **options: Unpack[NumberOptions],
 ) -> NamedValues:
-    r"""Reads (entity, attribute, value) rows.
+    r"""Reads (entity, attribute, value) rows, or a wide table.
 
-    Two values for one (entity, attribute) are averaged and counted.
+    Two values for one (entity, attribute) are averaged and counted. Empty cells,
+    :obj:`NaN`, :obj:`NA`, :obj:`null` and the like are unknown, and dates such as
+    :obj:`1961-08-04` become decimal years.
 
     Args:
         source: A :obj:`.tsv`, :obj:`.txt` or :obj:`.csv` file (:obj:`.gz` or
@@ -70,49 +102,131 @@ def read_values(
         names (sequence, optional): The names of entities that triples have. Those
             that were read from a large file are found faster than new ones, and
             keep their ids. (default: :obj:`None`)
+        **options (optional): :obj:`separator`, what separates the fields of a file
+            (default: what its first row tells); :obj:`decimal`, the decimal point
+            (default: :obj:`"."`); :obj:`wide`, whether there is a column for each
+            attribute, as in :obj:`entity, birth_year, height` (default: if the
+            header and the second column tell it). Then :obj:`columns` are those to
+            read, the one of entities first.
 
     Example:
         >>> read_values([("Ada", "born", 1950), ("Ada", "born", 1952)]).value
         array([1951.])
     """
-    wanted = Columns(VALUES, header, columns)
+    wanted = Columns(VALUES, header, columns, separator=options.get("separator"))
+    wide = wide_table(source, wanted, options.get("wide"))
     table = names if isinstance(names, NameTable) else None
-    encoded = source_columns(source, wanted, progress, table)
+    encoded = None
+    if wide is None:
+        encoded = source_columns(source, wanted, progress, table)
     if encoded is None:
-        named, lines = _from_rows(source, wanted, progress)
+        blocks = wide.blocks(progress) if wide else _blocks(source, wanted, progress)
+        reader = _CellReader(source, options.get("decimal", "."), wide)
+        named, lines = reader.read(blocks)
     else:
         entity, attribute, value = encoded.columns
         named = NamedValues(encoded.entities, encoded.kinds, entity, attribute, value)
         lines = encoded.first_line + np.arange(len(named))
+    named, lines = _without_unknown(named, lines)
     if strict:
         refuse_repeated(named, source, lines)
     return average_repeated(named) if average else named
 
 
-def _from_rows(
-    source: Source, wanted: Columns, progress: bool
-) -> tuple[NamedValues, Ids]:
-    """Returns the values and the line of each."""
-    entity_id, attribute_id = Index(), Index()
-    entities, attributes, values, lines = [], [], [], []
-    for block in source_rows(source, wanted, progress):
-        entity, attribute, texts = block.columns
-        entities.append(entity_id.ids(entity))
-        attributes.append(attribute_id.ids(attribute))
-        bad = next((i for i, text in enumerate(texts) if not is_number(text)), None)
-        if bad is not None:
-            message = f"the value {texts[bad]!r} is not a finite number, expected one"
-            raise DataError(message, **place(source, block.lines[bad]))
-        values.append(np.array(list(map(float, texts))))
-        lines.append(np.array(block.lines))
-    named = NamedValues(
-        list(entity_id),
-        list(attribute_id),
-        np.concatenate(entities),
-        np.concatenate(attributes),
-        np.concatenate(values),
+def _blocks(source: Source, wanted: Columns, progress: bool) -> Iterator[RowBlock]:
+    """Yields rows, and refuses a first one that is most likely a header."""
+    for i, block in enumerate(source_rows(source, wanted, progress)):
+        cells = [read_cell(text) for text in block.columns[-1][:2]]
+        may_be_header = i == 0 and wanted.header is None and wanted.given is None
+        if may_be_header and len(cells) == 2 and cells[0] is None is not cells[1]:
+            row = [column[0] for column in block.columns]
+            message = (
+                f"the value {row[-1]!r} is not a finite number, is this a header? say "
+                "so by numerical_columns=(...), or on the command line by "
+                f"--numerical-columns {','.join(row)}"
+            )
+            at = place(source, block.lines[0])
+            raise HeaderError(message, at["path"], at["line"], row, VALUES)
+        yield block
+
+
+class _CellReader:
+    """Reads numbers cell by cell, and notices what is not one."""
+
+    def __init__(self, source: Source, decimal: str, wide: WideTable | None) -> None:
+        self.source, self.decimal, self.wide = source, decimal, wide
+        # The first text of each attribute, and which of them have numbers.
+        self.texts: dict[str, tuple[str, int]] = {}
+        self.numeric: set[str] = set()
+
+    def read(self, blocks: Iterable[RowBlock]) -> tuple[NamedValues, Ids]:
+        """Returns the values and the line of each."""
+        entity_id, attribute_id = Index(), Index()
+        entities, attributes, values, lines = [], [], [], []
+        for block in blocks:
+            entity, attribute, cells = block.columns
+            entities.append(entity_id.ids(entity))
+            attributes.append(attribute_id.ids(attribute))
+            values.append(self._values(block, cells))
+            lines.append(np.array(block.lines))
+        text_columns = self._text_columns()
+        named = NamedValues(
+            list(entity_id),
+            list(attribute_id),
+            np.concatenate(entities),
+            np.concatenate(attributes),
+            np.concatenate(values),
+            notes=ValueNotes(
+                wide_columns=self.wide.attributes if self.wide else (),
+                text_columns=text_columns,
+            ),
+        )
+        is_text = np.isin(named.attribute, attribute_id.find(text_columns))
+        return _select(named, ~is_text), np.concatenate(lines)[~is_text]
+
+    def _values(self, block: RowBlock, cells: list[str]) -> NDArray[np.float64]:
+        values = np.empty(len(cells))
+        for i, cell in enumerate(cells):
+            value = read_cell(cell, self.decimal)
+            attribute = block.columns[1][i]
+            if value is None:
+                if self.wide is None:
+                    self._refuse(f"the value {cell!r}", block.lines[i])
+                self.texts.setdefault(attribute, (cell, block.lines[i]))
+                value = np.nan
+            elif value == value:
+                self.numeric.add(attribute)
+            values[i] = value
+        return values
+
+    def _text_columns(self) -> tuple[str, ...]:
+        """Returns the columns of text only, and refuses those that have both."""
+        for attribute in self.numeric & set(self.texts):
+            text, line = self.texts[attribute]
+            self._refuse(f"the {attribute} {text!r}", line)
+        return tuple(self.texts)
+
+    def _refuse(self, what: str, line: int) -> NoReturn:
+        message = f"{what} is not a finite number or a date, expected one"
+        raise DataError(message, **place(self.source, line))
+
+
+def _select(values: NamedValues, keep: NDArray[np.bool_]) -> NamedValues:
+    return replace(
+        values,
+        entity=values.entity[keep],
+        attribute=values.attribute[keep],
+        value=values.value[keep],
     )
-    return named, np.concatenate(lines)
+
+
+def _without_unknown(values: NamedValues, lines: Ids) -> tuple[NamedValues, Ids]:
+    """Leaves out numbers that are not known, and counts them."""
+    is_known = ~np.isnan(values.value)
+    if is_known.all():
+        return values, lines
+    notes = replace(values.notes, num_unknown=int((~is_known).sum()))
+    return replace(_select(values, is_known), notes=notes), lines[is_known]
 
 
 def join_values(tables: Sequence[NamedValues]) -> NamedValues:
@@ -130,6 +244,11 @@ def join_values(tables: Sequence[NamedValues]) -> NamedValues:
         np.concatenate(entities),
         np.concatenate(attributes),
         np.concatenate([table.value for table in tables]),
+        notes=ValueNotes(
+            sum(table.notes.num_unknown for table in tables),
+            tuple(name for table in tables for name in table.notes.wide_columns),
+            tuple(name for table in tables for name in table.notes.text_columns),
+        ),
     )
 
 
@@ -167,4 +286,5 @@ def average_repeated(values: NamedValues) -> NamedValues:
         attribute,
         np.bincount(inverse, weights=values.value) / count,
         values.num_averaged + len(key) - len(unique),
+        values.notes,
     )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from kblrn_pyg.lazy import lazy_imports
 
 if TYPE_CHECKING:
-    from kblrn_pyg.datasets.families import Families
+    from kblrn_pyg.datasets.families import Families, FamiliesNum
     from kblrn_pyg.datasets.freebase import FB15k, FB15k237, FB15k237Num, FB15kNum
     from kblrn_pyg.datasets.kale import FB122, WN18
     from kblrn_pyg.datasets.load import DATASETS, load_dataset
@@ -22,6 +22,7 @@ __all__ = [
     "FB15k237Num",
     "FB15kNum",
     "Families",
+    "FamiliesNum",
     "LocalKB",
     "load_dataset",
     "write_local_kb",

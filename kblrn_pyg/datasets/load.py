@@ -5,7 +5,7 @@ from pathlib import Path
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.datasets.base import KBDataset
-from kblrn_pyg.datasets.families import Families
+from kblrn_pyg.datasets.families import Families, FamiliesNum
 from kblrn_pyg.datasets.freebase import FB15k, FB15k237, FB15k237Num, FB15kNum
 from kblrn_pyg.datasets.kale import FB122, WN18
 from kblrn_pyg.datasets.local import load_local_kb
@@ -14,6 +14,7 @@ from kblrn_pyg.datasets.names import check_name, default_root, known_name
 # By the names that the paper uses.
 DATASETS: dict[str, type[KBDataset] | type[Families]] = {
     "Families": Families,
+    "Families-num": FamiliesNum,
     "FB15k": FB15k,
     "FB15k-num": FB15kNum,
     "FB15k-237": FB15k237,

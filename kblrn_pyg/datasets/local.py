@@ -6,9 +6,10 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import torch
 from torch_geometric.data import HeteroData, InMemoryDataset
 
-from kblrn_pyg.data import DataError, validate_kb
+from kblrn_pyg.data import DataError, ask, validate_kb
 from kblrn_pyg.data.build import BuildReport
 from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.data.store import load_splits, save_splits
@@ -73,10 +74,13 @@ def write_local_kb(
 
     Args:
         root (str): The directory to make; it must not exist, or be empty.
-        kbs (dict): The knowledge base of each split.
+        kbs (dict): The knowledge base of each split. Validation and test splits that
+            are missing ask nothing.
         report (BuildReport, optional): What was noticed while reading, kept
             as :obj:`import.json`. (default: :obj:`None`)
     """
+    nothing = (torch.empty(0, dtype=torch.long),) * 3
+    kbs = {split: kbs.get(split) or ask(kbs["train"], nothing) for split in SPLITS}
     root = Path(root)
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise DataError("already exists, expected a new or empty directory", root)

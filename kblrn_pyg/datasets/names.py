@@ -21,6 +21,7 @@ class Counts(NamedTuple):
 # By the names that the paper uses.
 COUNTS = {
     "Families": Counts(2232, 12, 15092, 1659, 1659),
+    "Families-num": Counts(2237, 16, 18376, 2020, 2020),
     "FB15k": Counts(14951, 1345, 483142, 50000, 59071),
     "FB15k-num": Counts(14951, 1345, 483142, 5156, 6012),
     "FB15k-237": Counts(14541, 237, 272115, 17535, 20466),

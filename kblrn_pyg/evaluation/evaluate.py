@@ -5,11 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg.backend import uses_kernels
 from kblrn_pyg.data import Names, flat_triples
+from kblrn_pyg.data.candidates import Candidates
 from kblrn_pyg.data.known import Answers, KnownFacts
 from kblrn_pyg.data.queries import SIDES, Queries
 from kblrn_pyg.evaluation.model import (
@@ -25,6 +27,9 @@ from kblrn_pyg.kernels.ranking import Standings, rank_answers
 from kblrn_pyg.kernels.threads import default_threads, no_scratch, run_all
 from kblrn_pyg.progress import ProgressBar
 from kblrn_pyg.shard import add_up, num_processes, process_rank
+
+# Rows of scores of queries, in one or several ways.
+Score = Callable[[Queries], Iterable[Tensor]]
 
 # The memory that the scores of one chunk of queries may take: on a CPU little,
 # so that they stay in the cache, elsewhere much, so that all cores are busy. A
@@ -42,6 +47,7 @@ def evaluate(
     batch_size: int | None = None,
     relations: Iterable[int | str] | None = None,
     progress: bool = False,
+    candidates: str = "all",
 ) -> RankTable:
     r"""Ranks the triples that a knowledge base asks about, from both sides.
 
@@ -65,41 +71,111 @@ def evaluate(
             (default: :obj:`None`, all)
         progress (bool, optional): If set to :obj:`True`, shows a progress bar.
             (default: :obj:`False`)
+        candidates (str, optional): :obj:`"observed"` lets answers compete only with
+            entities that the relation has on that side in training,
+            :obj:`"types"` with those of the right node type; see
+            :class:`~kblrn_pyg.data.candidates.Candidates`. Such ranks cannot be
+            compared with those of the literature. (default: :obj:`"all"`)
 
     Returns:
         A row for each triple with its head asked for, then a row for each
         triple with its tail asked for.
     """
+    request = _Request(filter_with, batch_size, relations, progress, candidates)
+    names = [relation for _, relation, _ in kb_for(model, data).edge_types]
+
+    def score(queries: Queries) -> list[Tensor]:
+        return [score_on_device(model, queries, names)]
+
+    return _evaluate(model, data, request, score, number=1)[0]
+
+
+def evaluate_each(
+    model: ScoringModel,
+    data: HeteroData | Data,
+    filter_with: Iterable[HeteroData | Data],
+    score: Score,
+    number: int,
+) -> list[RankTable]:
+    r"""Does what :meth:`evaluate` does for several ways of scoring at once, which
+    may share most of their work.
+
+    Args:
+        model (KBLRN): The model, for its device and its entities.
+        data (HeteroData or Data): See :meth:`evaluate`.
+        filter_with (iterable): See :meth:`evaluate`.
+        score (callable): Returns or yields rows of scores of some queries, one
+            tensor for each way.
+        number (int): The number of ways.
+    """
+    return _evaluate(model, data, _Request(filter_with), score, number)
+
+
+class _Request(NamedTuple):
+    """What is asked of an evaluation; see :meth:`evaluate`."""
+
+    filter_with: Iterable[HeteroData | Data]
+    batch_size: int | None = None
+    relations: Iterable[int | str] | None = None
+    progress: bool = False
+    candidates: str = "all"
+
+
+def _evaluate(
+    model: ScoringModel,
+    data: HeteroData | Data,
+    request: _Request,
+    score: Score,
+    number: int,
+) -> list[RankTable]:
     data = kb_for(model, data)
-    batch_size = _batch_size(batch_size, model)
+    batch_size = _batch_size(request.batch_size, model)
     names = [relation for _, relation, _ in data.edge_types]
     head, rel, tail = flat_triples(data, "edge_label_index")
-    if relations is not None:
-        ids = relation_ids(relations, Names("relation", names))
+    if request.relations is not None:
+        ids = relation_ids(request.relations, Names("relation", names))
         keep = torch.isin(rel, torch.tensor(ids, dtype=torch.long))
         head, rel, tail = head[keep], rel[keep], tail[keep]
-    known = KnownFacts(data, [data, *listed(filter_with, "filter_with")], "filter_with")
+    others = listed(request.filter_with, "filter_with")
+    known = KnownFacts(data, [data, *others], "filter_with")
+    kind = request.candidates
+    allowed = None if kind == "all" else Candidates(data, kind)
+    if allowed is not None and getattr(model, "shard", None) is not None:
+        raise ValueError("'candidates' must be all where several processes rank")
     sides = [
-        _Asked.of(Queries.of_triples(head, rel, tail, side), answer, known)
+        _Asked.of(Queries.of_triples(head, rel, tail, side), answer, known, allowed)
         for side, answer in zip(SIDES, (head, tail))
     ]
     total = sum(len(asked.queries) for asked in sides)
-    bar = ProgressBar(total=total, desc="Ranking", unit="query", disable=not progress)
+    is_silent = not request.progress
+    bar = ProgressBar(total=total, desc="Ranking", unit="query", disable=is_silent)
     with bar, evaluating(model):
         standings = [
-            _rank(model, asked, names, batch_size, bar.update) for asked in sides
+            _rank(model, asked, _Way(score, number), batch_size, bar.update)
+            for asked in sides
         ]
-    both = Standings(*map(np.concatenate, zip(*standings)))
-    return RankTable(
-        relations=names,
-        relation=np.tile(rel.numpy(), 2),
-        side=np.repeat(range(len(SIDES)), len(rel)),
-        head=np.tile(head.numpy(), 2),
-        tail=np.tile(tail.numpy(), 2),
-        rank=both.rank,
-        num_candidates=both.num_candidates,
-        num_answers=np.concatenate([asked.num_answers for asked in sides]),
-    )
+    return [
+        RankTable(
+            relations=names,
+            relation=np.tile(rel.numpy(), 2),
+            side=np.repeat(range(len(SIDES)), len(rel)),
+            head=np.tile(head.numpy(), 2),
+            tail=np.tile(tail.numpy(), 2),
+            rank=both.rank,
+            num_candidates=both.num_candidates,
+            num_answers=np.concatenate([asked.num_answers for asked in sides]),
+        )
+        for both in (
+            Standings(*map(np.concatenate, zip(*one))) for one in zip(*standings)
+        )
+    ]
+
+
+class _Way(NamedTuple):
+    """How queries are scored, and in how many ways."""
+
+    score: Score
+    number: int
 
 
 class _Asked(NamedTuple):
@@ -109,11 +185,32 @@ class _Asked(NamedTuple):
     known: Answers
     row: Ids  # the query of each answer
     answer: Ids
+    allowed: Candidates | None  # that answers compete with, if not all
 
     @classmethod
-    def of(cls, queries: Queries, answer: Tensor, known: KnownFacts) -> "_Asked":
+    def of(
+        cls,
+        queries: Queries,
+        answer: Tensor,
+        known: KnownFacts,
+        allowed: Candidates | None = None,
+    ) -> "_Asked":
         distinct, row = queries.distinct(known.num_nodes)
-        return cls(distinct, known.answers(distinct), row.numpy(), answer.numpy())
+        rows = row.numpy(), answer.numpy()
+        return cls(distinct, known.answers(distinct), *rows, allowed)
+
+    def removed(self, part: slice) -> NDArray[np.bool_] | None:
+        """Returns which entities do not compete for some queries; known answers are
+        left to the filter."""
+        if self.allowed is None:
+            return None
+        rel = self.queries.rel_type[part].tolist()
+        side = self.queries.side
+        masks = {r: ~self.allowed.mask(r, side) for r in set(rel)}
+        found = np.stack([masks[r] for r in rel])
+        for i, row in enumerate(range(part.start, part.stop)):
+            found[i, self.known.of(row)] = False
+        return found
 
     @property
     def num_answers(self) -> Ids:
@@ -124,41 +221,62 @@ class _Asked(NamedTuple):
 def _rank(
     model: ScoringModel,
     asked: _Asked,
-    relations: list[str],
+    way: _Way,
     batch_size: int,
     done: Callable[[int], object],
-) -> Standings:
+) -> list[Standings]:
     """Ranks each answer to the query in its row, one chunk of rows at a time."""
-    queries, known, row, answer = asked
+    queries, known, row, answer = asked[:4]
     order = np.argsort(row, kind="stable")
     bounds = np.searchsorted(row[order], np.arange(len(queries) + 1))
-    out = Standings(*(np.zeros(len(row), np.int64) for _ in Standings._fields))
+    outs = [
+        Standings(*(np.zeros(len(row), np.int64) for _ in Standings._fields))
+        for _ in range(way.number)
+    ]
     shard = getattr(model, "shard", None)
 
     def rank_chunk(begin: int, _: None) -> int:
         end = min(begin + batch_size, len(queries))
-        scored = score_on_device(model, queries[begin:end], relations)
         part = order[bounds[begin] : bounds[end]]
-        place, asked = row[part] - begin, answer[part]
+        removed = asked.removed(slice(begin, end))
+        for scored, out in zip(way.score(queries[begin:end]), outs):
+            found = rank_rows(scored, begin, end, part, removed)
+            for column, values in zip(out, found):
+                column[part] = values
+        return end - begin
+
+    def rank_rows(
+        scored: Tensor,
+        begin: int,
+        end: int,
+        part: Ids,
+        removed: NDArray[np.bool_] | None,
+    ) -> Standings:
+        place, true = row[part] - begin, answer[part]
+        if removed is not None:
+            scored = scored.masked_fill(
+                torch.from_numpy(removed).to(scored.device), -torch.inf
+            )
         known_ptr = known.ptr[begin : end + 1]
         if not uses_kernels(scored) and shard is None:
-            given = scored, place, asked, known_ptr, known.entity
+            given = scored, place, true, known_ptr, known.entity
             found = rank_on_device(*given)
         else:
             scores = np.ascontiguousarray(scored.cpu().numpy())
-            own = None if shard is None else shard.answer_scores(scores, place, asked)
+            own = None if shard is None else shard.answer_scores(scores, place, true)
             found = rank_answers(
                 scores,
                 place,
-                asked,
+                true,
                 known_ptr,
                 known.entity,
                 first=0 if shard is None else shard.low,
                 own=own,
             )
-        for column, values in zip(out, found):
-            column[part] = values
-        return end - begin
+        if removed is not None:
+            number = found.num_candidates - removed.sum(axis=1)[place]
+            found = found._replace(num_candidates=number)
+        return found
 
     chunks = range(0, len(queries), batch_size)
     if shard is not None:  # all processes do the same chunk at a time
@@ -166,11 +284,14 @@ def _rank(
             done(rank_chunk(begin, None))
     else:  # each process does some of the chunks
         own = chunks[process_rank() :: num_processes()]
-        for number in _side_by_side(rank_chunk, own, device_of(model)):
+        for number in side_by_side(rank_chunk, own, device_of(model)):
             done(number)
     if num_processes() > 1:
-        out = Standings(*(add_up(torch.from_numpy(i)).numpy() for i in out))
-    return out
+        outs = [
+            Standings(*(add_up(torch.from_numpy(i)).numpy() for i in out))
+            for out in outs
+        ]
+    return outs
 
 
 def rank_on_device(
@@ -202,26 +323,31 @@ def rank_on_device(
     return Standings(*(column.cpu().numpy() for column in (above, equal, number)))
 
 
-def _side_by_side(
-    rank: Callable[[int, None], int], chunks: range, device: torch.device
+def side_by_side(
+    work: Callable[[int, None], int], chunks: range, device: torch.device
 ) -> Iterator[int]:
-    """Ranks one chunk with each thread of a CPU.
+    r"""Does one chunk with each thread of a CPU.
 
     Threads that share a chunk would wait for each other at every step.
+
+    Args:
+        work (callable): Takes where a chunk begins, and returns its size.
+        chunks (range): Where chunks begin.
+        device (torch.device): Where the model is.
     """
     num_threads = min(default_threads(), torch.get_num_threads(), len(chunks))
     if device.type != "cpu" or num_threads < 2:
-        yield from run_all(rank, chunks, no_scratch, 1)
+        yield from run_all(work, chunks, no_scratch, 1)
         return
 
-    def rank_alone(begin: int, _: None) -> int:
+    def work_alone(begin: int, _: None) -> int:
         torch.set_num_threads(1)  # of this thread, and so is 'no_grad'
         with torch.no_grad():
-            return rank(begin, None)
+            return work(begin, None)
 
     before = torch.get_num_threads()
     try:
-        yield from run_all(rank_alone, chunks, no_scratch, num_threads)
+        yield from run_all(work_alone, chunks, no_scratch, num_threads)
     finally:
         torch.set_num_threads(before)
 

@@ -2,9 +2,12 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from kblrn_pyg.frames import html_table, to_frame
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,14 @@ class Metrics:
             hits_at_10=float((ranks <= 10).mean()),
             amr=mean_rank / float(((candidates + 1) / 2).mean()),
         )
+
+    def to_frame(self) -> Any:
+        """Returns a :class:`pandas.DataFrame` with one row."""
+        return to_frame({name: [value] for name, value in self.to_dict().items()})
+
+    def _repr_html_(self) -> str:
+        figures = self.to_dict()
+        return html_table(list(figures), [list(figures.values())])
 
     def to_dict(self) -> dict[str, float | None]:
         r"""Returns the metrics by name, :obj:`None` in place of NaN.

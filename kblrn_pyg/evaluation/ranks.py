@@ -14,6 +14,7 @@ from kblrn_pyg.data.queries import SIDES, check_side
 from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.data.whole import whole_file
 from kblrn_pyg.evaluation.metrics import Metrics
+from kblrn_pyg.frames import to_frame
 
 Ids = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -134,6 +135,18 @@ class RankTable:
         """
         mask = self.mask(relations, side, answers)
         return replace(self, **{name: getattr(self, name)[mask] for name in _COLUMNS})
+
+    def to_frame(self) -> Any:
+        """Returns a :class:`pandas.DataFrame` with a row for each rank, relations and
+        sides by name."""
+        names = {
+            "relation": [self.relations[i] for i in self.relation.tolist()],
+            "side": [SIDES[i] for i in self.side.tolist()],
+        }
+        return to_frame({name: getattr(self, name) for name in _COLUMNS} | names)
+
+    def _repr_html_(self) -> str:
+        return self.metrics()._repr_html_()
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the names of the relations and the columns, by name."""

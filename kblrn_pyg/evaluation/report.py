@@ -8,6 +8,7 @@ import numpy as np
 from kblrn_pyg.data.queries import SIDES
 from kblrn_pyg.evaluation.metrics import Metrics
 from kblrn_pyg.evaluation.ranks import ANSWERS, RankTable
+from kblrn_pyg.frames import html_table, to_frame
 from kblrn_pyg.table import format_table
 
 _HEADER = ("ranks", "MR", "MRR", "hits@1", "hits@3", "hits@5", "hits@10", "AMR")
@@ -63,6 +64,31 @@ class Report:
             title: {name: metrics.to_dict() for name, metrics in part.items()}
             for title, part in parts.items()
         }
+
+    def to_frame(self) -> Any:
+        """Returns a :class:`pandas.DataFrame` with a row for all ranks, and one for
+        each group."""
+        groups = self._groups()
+        figures = [metrics.to_dict() for *_, metrics in groups]
+        columns: dict[str, Any] = {"group": [group for group, *_ in groups]}
+        columns["name"] = [name for _, name, _ in groups]
+        columns |= {name: [one[name] for one in figures] for name in figures[0]}
+        return to_frame(columns)
+
+    def _repr_html_(self) -> str:
+        rows = [(group, name, *_cells(one)) for group, name, one in self._groups()]
+        return html_table(("group", "name", *_HEADER), rows)
+
+    def _groups(self) -> list[tuple[str, str, Metrics]]:
+        parts = {
+            "side": self.by_side,
+            "answers": self.by_answers,
+            "relation": self.by_relation,
+        }
+        found = [("all", "all", self.overall)]
+        for group, part in parts.items():
+            found += [(group, name, metrics) for name, metrics in part.items()]
+        return found
 
     def to_markdown(self, max_relations: int | None = None) -> str:
         r"""Returns a table of all ranks and their groups, and one of the relations.

@@ -174,6 +174,9 @@ class Reasons:
         """
         return text.to_text(self, max_parts)
 
+    def _repr_html_(self) -> str:
+        return text.to_html(self)
+
     def __str__(self) -> str:
         return self.to_text()
 

@@ -5,12 +5,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kblrn_pyg.data.words import listing, rank_text, signed
+from kblrn_pyg.frames import html_table
 from kblrn_pyg.table import format_table
 
 if TYPE_CHECKING:
     from kblrn_pyg.explain.reasons import Reason, Reasons
 
 _INDENT = " " * 9  # as wide as a contribution
+_STANDINGS = ("", "(h, r, ?)", "(?, r, t)")
 
 
 def to_text(reasons: "Reasons", max_parts: int) -> str:
@@ -36,7 +38,25 @@ def to_text(reasons: "Reasons", max_parts: int) -> str:
     return "\n".join(lines)
 
 
+def to_html(reasons: "Reasons", max_parts: int = 10) -> str:
+    """Returns the reasons as tables of HTML, whose text is escaped."""
+    head, tail = reasons.head.name, reasons.tail.name
+    known = "a known fact" if reasons.known else "not a known fact"
+    title = f"{reasons.relation.name}({head}, {tail}): {signed(reasons.score)}, {known}"
+    rows = [
+        [expert, signed(part.contribution), part.text, part.note_text]
+        for expert in reasons.experts
+        for part in reasons.parts[expert][:max_parts]
+    ]
+    parts = html_table(["expert", "adds", "reason", "note"], rows, title)
+    return parts + html_table(_STANDINGS, _standing_rows(reasons))
+
+
 def _standings(reasons: "Reasons") -> str:
+    return format_table(_STANDINGS, _standing_rows(reasons))
+
+
+def _standing_rows(reasons: "Reasons") -> list[list[str]]:
     both = (reasons.tail_query, reasons.head_query)
     rows = [
         ["probability", *(f"{one.probability:.3g}" for one in both)],
@@ -45,8 +65,7 @@ def _standings(reasons: "Reasons") -> str:
     for expert in reasons.tail_query.without:
         ranks = (rank_text(one.without[expert]) for one in both)
         rows += [[f"rank without {expert}", *ranks]]
-    rows += [["candidates", *(f"{one.num_candidates:,}" for one in both)]]
-    return format_table(["", "(h, r, ?)", "(?, r, t)"], rows)
+    return rows + [["candidates", *(f"{one.num_candidates:,}" for one in both)]]
 
 
 def _parts(parts: Sequence["Reason"], max_parts: int) -> Iterator[str]:

@@ -115,7 +115,7 @@ def add_to_columns(paths, arrivals, entity, rel, row, weight, scores):
         while last < len(entity) and entity[last] == entity[q] and rel[last] == rel[q]:
             last += 1
         for rule in range(bodies.ptr[rel[q]], bodies.ptr[rel[q] + 1]):
-            count = _reach_columns(paths, arrivals, rule, entity[q], serial, stamp, out)
+            count = reach_columns(paths, arrivals, rule, entity[q], serial, stamp, out)
             serial += 1
             if count == 0:
                 continue
@@ -150,7 +150,7 @@ def column_gradients(hits, row, grad):
 
 
 @njit(cache=True, nogil=True)
-def _reach_columns(paths, arrivals, rule, source, serial, stamp, out):
+def reach_columns(paths, arrivals, rule, source, serial, stamp, out):
     """Writes the distinct columns that a body reaches, and returns their number."""
     adjacency, bodies = paths
     first, second = bodies.first[rule], bodies.second[rule]

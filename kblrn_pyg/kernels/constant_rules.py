@@ -3,6 +3,10 @@
 A *feature* of an entity is a step from it over a code to some entity, or to any.
 The former are the code groups of the steps back, whose neighbours are the entities
 that have the feature; the latter come behind them, one for each code.
+
+Numbers are features, too. Attributes have codes behind those of steps: that an entity
+has any number is a feature like a step to any entity, and that the number lies in some
+interval comes last of all. What rules predict are steps to entities.
 """
 
 from typing import NamedTuple
@@ -13,14 +17,31 @@ from numba import njit
 from kblrn_pyg.kernels.adjacency import Adjacency, find_group
 
 
+class Numbers(NamedTuple):
+    r"""Which entities have numbers, and in which intervals.
+
+    Args:
+        ptr: Where the intervals of each attribute begin.
+        holder_ptr: Where the entities with each attribute begin, and behind these,
+            those with a number in each interval.
+        holder: These entities, sorted.
+    """
+
+    ptr: np.ndarray
+    holder_ptr: np.ndarray
+    holder: np.ndarray
+
+
 class Features(NamedTuple):
     r"""The features of entities.
 
     Args:
         code_ptr: Where the features with an entity begin whose steps *back* are
             over each code.
+        number_ptr: Where the intervals of each attribute begin, among intervals.
         code: The code of each feature.
-        entity: Its entity, -1 for any.
+        entity: Its entity, or its place among the intervals of the attribute; -1 for
+            any.
         holder_ptr: Where the entities of each feature begin.
         holder: The entities that have it, sorted.
         ptr: Where the features of each entity begin.
@@ -28,6 +49,7 @@ class Features(NamedTuple):
     """
 
     code_ptr: np.ndarray
+    number_ptr: np.ndarray
     code: np.ndarray
     entity: np.ndarray
     holder_ptr: np.ndarray
@@ -64,22 +86,33 @@ class ConstantRules(NamedTuple):
     counted: np.ndarray
 
 
-def features_of(adjacency: Adjacency) -> Features:
+def features_of(adjacency: Adjacency, numbers: Numbers | None = None) -> Features:
     r"""Lists the features of all entities.
 
     Args:
         adjacency (Adjacency): The facts.
+        numbers (Numbers, optional): The numbers of entities. (default: :obj:`None`)
     """
+    if numbers is None:
+        zero = np.zeros(1, np.int64)
+        numbers = Numbers(zero, zero, np.empty(0, np.int64))
     codes = np.arange(adjacency.num_codes)
     code = np.repeat(codes, np.diff(adjacency.code_ptr)) ^ 1
+    size = np.diff(numbers.ptr)
+    attributes = adjacency.num_codes + np.arange(len(size))
+    within = np.arange(numbers.ptr[-1]) - np.repeat(numbers.ptr[:-1], size)
+    any_of = np.full(len(codes) + len(attributes), -1)
     behind = adjacency.group_start[-1] + adjacency.code_ptr[1:]
     holder_ptr = np.append(adjacency.group_start, behind)
     # Who has a code at all are the entities of its groups.
     holder = np.append(adjacency.neighbour, adjacency.group_entity)
+    holder_ptr = np.append(holder_ptr, len(holder) + numbers.holder_ptr[1:])
+    holder = np.append(holder, numbers.holder)
     return Features(
         adjacency.code_ptr,
-        np.append(code, codes),
-        np.append(adjacency.group_entity, np.full(len(codes), -1)),
+        numbers.ptr,
+        np.concatenate([code, codes, attributes, np.repeat(attributes, size)]),
+        np.concatenate([adjacency.group_entity, any_of, within]),
         holder_ptr,
         holder,
         *_transpose(holder_ptr, holder, adjacency.num_entities),
@@ -210,11 +243,19 @@ def stable_order(key, num_keys):
 
 @njit(cache=True, nogil=True)
 def find_features(features, code, entity):
-    """Returns the feature of each code and entity, which may be any, or -1."""
+    """Returns the feature of each code and entity, which may be any, or -1.
+
+    An interval stands in place of an entity if the code is that of an attribute.
+    """
+    num_codes, num_attributes = len(features.code_ptr) - 1, len(features.number_ptr) - 1
+    intervals = features.code_ptr[-1] + num_codes + num_attributes
     found = np.empty(len(code), np.int64)
     for i in range(len(code)):
         if entity[i] < 0:
             found[i] = features.code_ptr[-1] + code[i]
+        elif code[i] >= num_codes:
+            begin = features.number_ptr[code[i] - num_codes]
+            found[i] = intervals + begin + entity[i]
         else:
             found[i] = find_feature(features, code[i], entity[i])
     return found
@@ -223,10 +264,12 @@ def find_features(features, code, entity):
 @njit(cache=True, nogil=True)
 def kinds_of(features):
     """Returns the kind of each feature: its code, or, if it is with any entity, that
-    and the number of codes."""
+    and the number of codes of steps; those of intervals are behind all of these."""
     num_groups, num_codes = features.code_ptr[-1], len(features.code_ptr) - 1
+    num_attributes = len(features.number_ptr) - 1
     kind = features.code.astype(np.int32)
     kind[num_groups:] += num_codes
+    kind[num_groups + num_codes + num_attributes :] += num_attributes
     return kind
 
 

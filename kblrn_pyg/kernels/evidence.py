@@ -180,12 +180,11 @@ def _forget(scratch, count):
 
 
 @njit(cache=True, nogil=True)
-def query_evidence(evidence, kept, side, asked, column_of, scratch):
-    """Finds the evidence of queries for all entities, or for those of columns.
+def query_evidence(evidence, kept, side, asked, scratch):
+    """Finds the evidence of queries for all entities.
 
-    ``side`` is 0 if tails are asked for, 1 if heads are; ``column_of`` is the column
-    of each entity or -1, and empty if every entity has its own. Returns where the
-    entries of each query begin, their columns, and three numbers for each.
+    ``side`` is 0 if tails are asked for, 1 if heads are. Returns where the entries of
+    each query begin, their entities, and three numbers for each.
     """
     paths, walks, places = kept
     entity, rel = asked
@@ -197,15 +196,13 @@ def query_evidence(evidence, kept, side, asked, column_of, scratch):
         count = _collect(evidence, of_query, side, entity[q], rel[q], scratch)
         if size + count > len(column):
             column = longer(column, size, count)
-            value = _longer_rows(value, size, count)
+            value = longer_rows(value, size, count)
         for i in range(count):
             c = scratch.found[i]
-            at = column_of[c] if len(column_of) else c
-            if at >= 0:
-                column[size] = at
-                for kind in range(3):
-                    value[size, kind] = scratch.best[c, kind]
-                size += 1
+            column[size] = c
+            for kind in range(3):
+                value[size, kind] = scratch.best[c, kind]
+            size += 1
         _forget(scratch, count)
         ptr[q + 1] = size
     return ptr, column[:size], value[:size]
@@ -451,7 +448,8 @@ def evidence_gradient(found, rel, rows, grad, by_weight):
 
 
 @njit(cache=True, nogil=True)
-def _longer_rows(array, size, more):
+def longer_rows(array, size, more):
+    """Returns a copy of the first rows, with room for more."""
     longer = np.empty((2 * (size + more), array.shape[1]), array.dtype)
     longer[:size] = array[:size]
     return longer

@@ -207,6 +207,12 @@ def _evidence(
         rules = mine_rules(kb).with_constants(rules.constants)
     elif len(rules) == 0 and rules.constants is not None:
         logger.info("the rules have no paths: the evidence expert looks for none")
+    bins = settings.evidence_bins
+    if bins and (rules.constants is not None or not kb["entity"].x.size(1)):
+        has_rules = rules.constants is not None
+        where = "rules with constants are given" if has_rules else "are no numbers"
+        warnings.warn(f"'evidence_bins' has no effect where {where}", stacklevel=5)
+        bins = 0
     return EvidenceExpert(
         kb,
         rules,
@@ -214,6 +220,7 @@ def _evidence(
         settings.evidence_shrinkage,
         settings.evidence_floor,
         settings.evidence_kinds,
+        bins,
     )
 
 

@@ -1,6 +1,6 @@
 """The evidence expert: the surest rules that speak for a triple."""
 
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,10 @@ from torch.autograd.function import once_differentiable
 from torch.nn import Parameter
 from torch_geometric.data import HeteroData
 
+from kblrn_pyg.data import as_kb
 from kblrn_pyg.data.ids import check_shape
 from kblrn_pyg.data.queries import Queries
+from kblrn_pyg.data.update import KBUpdate
 from kblrn_pyg.kernels.evidence import (
     PATH,
     USUAL,
@@ -21,10 +23,11 @@ from kblrn_pyg.kernels.evidence import (
     popularity_gradient,
 )
 from kblrn_pyg.kernels.threads import no_scratch, run_all
-from kblrn_pyg.nn.evidence_kinds import AddKinds, weigh_triples
-from kblrn_pyg.nn.expert import Expert
+from kblrn_pyg.nn.evidence_kinds import AddKinds, take_kind_weights, weigh_triples
+from kblrn_pyg.nn.evidence_parts import RuleWords, usual_part
+from kblrn_pyg.nn.expert import Expert, factor_of
 from kblrn_pyg.nn.features import at_least_single
-from kblrn_pyg.nn.part import Fact, Part, Ref, Words
+from kblrn_pyg.nn.part import Part, Ref
 from kblrn_pyg.rules import RuleSet
 from kblrn_pyg.rules.evidence import EvidenceFeatures, FoundRule
 from kblrn_pyg.rules.evidence_kinds import KindFeatures, QueryKinds
@@ -35,8 +38,6 @@ _START = (0.5, 0.5, 0.6, 0.6, 0.05, 0.05)
 # What the parameters of kinds are multiplied with. Many kinds speak for a triple at
 # once, and steps of Adam are as long for each: together they would be too long.
 _KIND_SCALE = 0.2
-# How many rules explanations name besides the surest ones.
-_MAX_KINDS = 6
 
 
 class EvidenceExpert(Expert):
@@ -68,6 +69,9 @@ class EvidenceExpert(Expert):
         floor (float, optional): What :math:`\epsilon` is. (default: :obj:`0.03`)
         kinds (bool, optional): Whether evidence of different kinds adds up. Models
             and files that do not say so are without. (default: :obj:`False`)
+        bins (int, optional): The largest number of bins of an attribute, a power of
+            two, if rules may be about numbers, too; see
+            :meth:`~kblrn_pyg.data.quantile_intervals`. (default: :obj:`0`, none)
     """
 
     name = "evidence"
@@ -83,9 +87,13 @@ class EvidenceExpert(Expert):
         shrinkage: float = 5.0,
         floor: float = 0.03,
         kinds: bool = False,
+        bins: int = 0,
     ) -> None:
         super().__init__()
-        self.features = EvidenceFeatures(data, rules, min_support, shrinkage, floor)
+        self.min_support, self.bins = min_support, bins
+        given = data, rules, min_support, shrinkage, floor
+        self.features = EvidenceFeatures(*given, bins=bins)
+        self._words = RuleWords(as_kb(data), self.features.intervals)
         self.kinds = KindFeatures(self.features) if kinds else None
         self.weight = Parameter(torch.empty(len(rules.relations), len(_START)))
         of_kinds = None if self.kinds is None else torch.empty(len(self.kinds))
@@ -136,7 +144,7 @@ class EvidenceExpert(Expert):
         self, scores: Tensor, queries: Queries, entities: Tensor | None = None
     ) -> Tensor:
         """Adds the scores of all entities; see :class:`Expert`."""
-        self._remember()
+        self._remember(walks=entities is None)
         scores = at_least_single(scores)
         columns = None if entities is None else _ids(entities)
         given = self.features, queries, columns
@@ -169,7 +177,7 @@ class EvidenceExpert(Expert):
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
     ) -> Tensor:
         """Returns what facts gain by being examples of their own rules."""
-        self._remember()
+        self._remember(walks=False)
         h, r, t = (_ids(index) for index in (head_index, rel_type, tail_index))
         own = self._weigh(self.features.own(h, r, t), rel_type)
         if self.kinds is not None:
@@ -194,12 +202,12 @@ class EvidenceExpert(Expert):
             found = self.features.best_rule(end, head, rel, tail)
             if found is not None:
                 contribution += of_kinds.pop((end, found), 0.0)
-                parts.append(_rule_part(found, end[0], entity, contribution))
+                parts.append(self._words.rule(found, end[0], entity, contribution))
         if values[2] > values[0] or values[3] > values[1]:
             parts.append(self._path_part(head, rel, tail, of_path))
-        parts += _kind_parts(of_kinds, head, tail)
+        parts += self._words.kinds(of_kinds, head, tail)
         usual = zip(("tail", "head"), values[USUAL:], weights[USUAL:])
-        return parts + [_usual_part(rel, *one) for one in usual]
+        return parts + [usual_part(rel, *one) for one in usual]
 
     def _kind_contributions(
         self, head: int, rel: int, tail: int
@@ -214,16 +222,39 @@ class EvidenceExpert(Expert):
         }
 
     @torch.no_grad()
-    def scale(self, factor: float) -> None:
+    def scale(self, factor: float | Tensor) -> None:
         """Multiplies the weights; see :class:`Expert`."""
-        self.weight.mul_(factor)
-        if self.kind_weight is not None:
-            self.kind_weight.mul_(factor)
+        relation = torch.arange(len(self.weight), device=self.weight.device)
+        self.weight.mul_(factor_of(factor, relation[:, None]))
+        if self.kinds is not None and self.kind_weight is not None:
+            of_kinds = torch.from_numpy(self.kinds.relations()).to(relation)
+            self.kind_weight.mul_(factor_of(factor, of_kinds))
 
     def speaks_of(self, rel: int) -> bool:
         """Tells whether a relation has facts."""
         ptr = self.features.evidence.features.code_ptr
         return bool(ptr[2 * rel] < ptr[2 * rel + 1])
+
+    def with_facts(self, update: KBUpdate) -> "EvidenceExpert":
+        """Counts rules with constants anew, and keeps the weights of relations and of
+        kinds; see :class:`Expert`."""
+        rules, choices = self.features.paths.rules, self.features.evidence.choices
+        if rules.constants is not None:
+            entity = update.kb["entity"]
+            names = list(entity.get("identifier", entity.name))
+            rules = rules.with_constants(replace(rules.constants, entities=names))
+        settings = self.min_support, choices.shrinkage, choices.floor
+        has_kinds = self.kinds is not None
+        expert = type(self)(update.kb, rules, *settings, has_kinds, self.bins)
+        expert.to(self.weight)
+        with torch.no_grad():
+            expert.weight.copy_(self.weight)
+        if self.kinds is not None and expert.kinds is not None:
+            assert self.kind_weight is not None
+            assert expert.kind_weight is not None
+            given = self.kind_weight, self.kinds
+            take_kind_weights(expert.kind_weight, expert.kinds, *given)
+        return expert.train(self.training)
 
     def fingerprint(self) -> bytes:
         """Returns which rules the weights are for."""
@@ -232,6 +263,8 @@ class EvidenceExpert(Expert):
         columns = [rules.target, rules.support, rules.body, evidence.path_strength]
         if self.kinds is not None:
             columns += self.kinds.kinds
+        if (intervals := self.features.intervals) is not None:
+            columns += [intervals.ptr, intervals.low, intervals.high]
         content = [np.ascontiguousarray(column).tobytes() for column in columns]
         choices = str(tuple(evidence.choices)).encode()
         return b" ".join([super().fingerprint(), choices, *content])
@@ -248,10 +281,10 @@ class EvidenceExpert(Expert):
         numbers = torch.from_numpy(value).to(self.weight)
         return (numbers * self.weight[rel_type]).sum(dim=1)
 
-    def _remember(self) -> None:
+    def _remember(self, walks: bool = True) -> None:
         """Keeps what every epoch asks again."""
         if self.training and torch.is_grad_enabled():
-            self.features.remember()
+            self.features.remember(walks)
 
     def _path_part(self, head: int, rel: int, tail: int, contribution: float) -> Part:
         rule = self.features.best_path(head, rel, tail)
@@ -273,49 +306,6 @@ class EvidenceExpert(Expert):
         return Part(contribution, tuple(words), note, facts, details=details)
 
 
-def _usual_part(rel: int, end: str, fraction: float, weight: float) -> Part:
-    """Says how usual an entity is, whatever the other one is."""
-    details = {"kind": f"usual {end}", "fraction": fraction, "weight": weight}
-    note = (f"{fraction:.2%} of the {end}s of ", Ref("relation", rel))
-    words = (f"how usual {end[0]} is",)
-    return Part(weight * fraction, words, note, details=details)
-
-
-def _rule_part(found: FoundRule, name: str, entity: int, contribution: float) -> Part:
-    """Says what an entity has in common with others, and how often they agree."""
-    relation, is_back = found.code >> 1, bool(found.code & 1)
-    other: str | Ref = "·" if found.entity < 0 else Ref("entity", found.entity)
-    ends = (other, ", ", name) if is_back else (name, ", ", other)
-    words: Words = (Ref("relation", relation), "(", *ends, ")")
-    fact: Fact = (entity, relation, found.entity)
-    fact = (fact[2], relation, fact[0]) if is_back else fact
-    paths = () if found.entity < 0 else ((fact,),)
-    note = (f"true for {found.support:,} of {found.body:,} like it",)
-    details = {"kind": name, "support": found.support, "body": found.body}
-    details |= {"confidence": found.confidence}
-    return Part(contribution, words, note, paths, details=details)
-
-
-def _kind_parts(
-    contributions: Mapping[tuple[str, FoundRule], float], head: int, tail: int
-) -> list[Part]:
-    """Lists the rules that add most, and the rest as one."""
-    order = sorted(contributions, key=lambda one: -abs(contributions[one]))
-    entity = {"head": head, "tail": tail}
-    parts = [
-        _rule_part(rule, end[0], entity[end], contributions[end, rule])
-        for end, rule in order[:_MAX_KINDS]
-        if contributions[end, rule] != 0
-    ]
-    others = order[_MAX_KINDS:]
-    rest = sum(contributions[one] for one in others)
-    if rest == 0:
-        return parts
-    details = {"kind": "other rules", "number": len(others)}
-    note = (f"{len(others):,} rules of other kinds",)
-    return [*parts, Part(rest, ("other rules",), note, details=details)]
-
-
 class _AddEvidence(torch.autograd.Function):
     """Looks for evidence once, and keeps it for the way back."""
 
@@ -332,8 +322,9 @@ class _AddEvidence(torch.autograd.Function):
         entity, rel = _ids(queries.entity), _ids(queries.rel_type)
         width = features.num_entities if columns is None else len(columns)
         check_shape("scores", scores, (len(rel), width))
-        # Queries of one relation side by side: what is usual is looked up once.
-        order = np.argsort(rel, kind="stable")
+        # Queries of one relation side by side: what is usual is looked up once, and
+        # so are equal ones.
+        order = np.lexsort((entity, rel))
         entity, rel = entity[order], rel[order]
         found = features.queries(queries.side, entity, rel, columns)
         side, some = _number(queries.side), _columns(columns)

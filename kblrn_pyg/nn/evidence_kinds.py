@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from kblrn_pyg.rules.evidence_kinds import QueryKinds, TripleKinds
+from kblrn_pyg.rules.evidence_kinds import KindFeatures, QueryKinds, TripleKinds
 
 
 def weigh_triples(found: TripleKinds, weight: Tensor) -> Tensor:
@@ -43,3 +43,23 @@ class AddKinds(torch.autograd.Function):
             found = ctx.asked.gradient(grad.contiguous().numpy(), ctx.size)
             by_weight = torch.from_numpy(found).to(grad.dtype)
         return grad, by_weight, None
+
+
+@torch.no_grad()
+def take_kind_weights(
+    weight: Tensor, kinds: KindFeatures, old_weight: Tensor, old: KindFeatures
+) -> None:
+    r"""Copies the weights of pairs of a code and a kind that others have, too.
+
+    Args:
+        weight (torch.Tensor): The weight of each pair; that of a new one stays.
+        kinds (KindFeatures): The pairs.
+        old_weight (torch.Tensor): The weight of each of the other pairs.
+        old (KindFeatures): The other pairs.
+    """
+    ours, theirs = kinds.keys(), old.keys()
+    place = np.searchsorted(theirs, ours).clip(max=max(len(theirs) - 1, 0))
+    is_there = (
+        np.flatnonzero(theirs[place] == ours) if len(theirs) else np.empty(0, int)
+    )
+    weight[torch.from_numpy(is_there)] = old_weight[torch.from_numpy(place[is_there])]

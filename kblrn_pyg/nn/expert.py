@@ -6,14 +6,29 @@ from contextlib import contextmanager
 
 import torch
 from torch import Tensor
+from torch.nn import Parameter
 
 from kblrn_pyg.data.queries import Queries
+from kblrn_pyg.data.update import KBUpdate
 from kblrn_pyg.nn.arguments import Rebuildable
 from kblrn_pyg.nn.part import Part
+from kblrn_pyg.nn.rebuild import depends_on, rebuilt, take_weights
 from kblrn_pyg.nn.softmax import Factors
 
 # How many candidates 'add_to' scores at once.
 _CANDIDATES_AT_ONCE = 1 << 20
+
+
+def factor_of(factor: float | Tensor, relation: Tensor) -> float | Tensor:
+    r"""Returns what to multiply parameters with; see :meth:`Expert.scale`.
+
+    Args:
+        factor (float or torch.Tensor): The factor, or one for each relation.
+        relation (torch.Tensor): The relation of each parameter.
+    """
+    if isinstance(factor, Tensor):
+        return factor.to(relation.device)[relation]
+    return factor
 
 
 class Expert(Rebuildable):
@@ -48,6 +63,9 @@ class Expert(Rebuildable):
 
     # Whether the gradient may need the scores that 'add_to' returns, as it was.
     needs_scores = True
+
+    # Whether a triple has two scores, one as an answer to each of its queries.
+    has_two_scores = False
 
     @property
     def name(self) -> str:
@@ -167,11 +185,12 @@ class Expert(Rebuildable):
         """Whether :meth:`scale` is there."""
         return type(self).scale is not Expert.scale
 
-    def scale(self, factor: float) -> None:
+    def scale(self, factor: float | Tensor) -> None:
         r"""Multiplies all scores by a factor, by changing the parameters.
 
         Args:
-            factor (float): The factor, which is not negative.
+            factor (float or torch.Tensor): The factor, or one for each relation;
+                they are not negative.
         """
         raise NotImplementedError(f"{type(self).__name__} cannot be scaled")
 
@@ -200,6 +219,36 @@ class Expert(Rebuildable):
             rel (int): The relation.
         """
         return True
+
+    def with_facts(self, update: KBUpdate) -> "Expert":
+        r"""Returns the same expert of an updated knowledge base, with its weights.
+
+        By default, it is made once more of the arguments of its constructor, with
+        the updated knowledge base in place of the former one, and the new number
+        of entities in place of :obj:`num_nodes`.
+
+        Args:
+            update (KBUpdate): What became of the knowledge base.
+        """
+        if update.num_new and not depends_on(self, update):
+            raise ValueError(
+                f"{type(self).__name__} cannot take new entities: give it the "
+                "knowledge base or 'num_nodes', or write 'with_facts'"
+            )
+        expert = rebuilt(self, update)
+        take_weights(expert, self, update)
+        return expert
+
+    def entity_tables(self) -> list[Parameter]:
+        """Returns the weights that have a row for each entity, which an update learns
+        for new entities."""
+        return []
+
+    @contextmanager
+    def with_sparse_gradients(self) -> Iterator[None]:
+        """Makes gradients of :meth:`entity_tables` row-sparse for a while, if that is
+        possible."""
+        yield
 
     def fingerprint(self) -> bytes:
         """Returns what the weights are for; equal ones may replace each other."""

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
-from kblrn_pyg.nn.expert import Expert
+from kblrn_pyg.nn.expert import Expert, factor_of
 
 
 def at_least_single(scores: Tensor) -> Tensor:
@@ -55,9 +55,14 @@ class FeatureExpert(Expert):
             self.weight.uniform_(-1, 1).mul_(bound.to(self.weight))
 
     @torch.no_grad()
-    def scale(self, factor: float) -> None:
+    def scale(self, factor: float | Tensor) -> None:
         """Multiplies the weights; see :class:`Expert`."""
-        self.weight.mul_(factor)
+        self.weight.mul_(factor_of(factor, self.relation_of_feature()))
+
+    def relation_of_feature(self) -> Tensor:
+        """Returns the relation of each feature."""
+        sizes = self.feature_ptr.diff()
+        return torch.arange(len(sizes), device=sizes.device).repeat_interleave(sizes)
 
     def speaks_of(self, rel: int) -> bool:
         """Tells whether a relation has features."""

@@ -17,10 +17,13 @@ from kblrn_pyg.data import KnownFacts, Vocabulary, as_kb
 from kblrn_pyg.data.ids import IdRanges
 from kblrn_pyg.data.queries import SIDES, Queries, check_side
 from kblrn_pyg.data.rows import PathLike
+from kblrn_pyg.data.sources import Source
+from kblrn_pyg.frames import html_table
 from kblrn_pyg.kernels.ranking import rank_answers
 from kblrn_pyg.loader import QueryLoader, TripleLoader, batch_triples
 from kblrn_pyg.nn import model_file
 from kblrn_pyg.nn.build import build_experts, instance_of
+from kblrn_pyg.nn.calibration import Calibration
 from kblrn_pyg.nn.expert import Expert
 from kblrn_pyg.nn.features import at_least_single
 from kblrn_pyg.nn.latent import AnyScorer, LatentExpert
@@ -90,6 +93,7 @@ class KBLRN(Module):
         self.kb: HeteroData | None = None  # whose names answers and reasons use
         self.known: tuple[HeteroData, ...] = ()  # facts that are known besides it
         self._vocabulary: tuple[HeteroData, Vocabulary] | None = None
+        self.calibration: Calibration | None = None  # of its scores
         self.shard: Shard | None = None  # the entities of this process, if not all
         self._own_entities: Tensor | None = None
         self._facts: tuple[HeteroData, tuple[HeteroData, ...], KnownFacts] | None = None
@@ -346,6 +350,31 @@ class KBLRN(Module):
         parts = [one.score_answers(queries, answer) for one in self._experts()]
         return sum(parts[1:], start=parts[0])
 
+    def score_experts(
+        self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
+    ) -> dict[str, Tensor]:
+        r"""Returns the score of each triple by each expert.
+
+        Where the two queries that a triple answers give different scores, as with
+        reciprocal relations, it is their mean.
+
+        Args:
+            head_index (torch.Tensor): The head indices.
+            rel_type (torch.Tensor): The relation types.
+            tail_index (torch.Tensor): The tail indices.
+        """
+        triples = head_index, rel_type, tail_index
+        self._ids.check_triples(*triples)
+        tails = Queries.of_triples(*triples, "tail"), tail_index
+        heads = Queries.of_triples(*triples, "head"), head_index
+        found = {}
+        for name, expert in self.experts.items():
+            score = expert.score_answers
+            found[name] = score(*tails)  # type: ignore[operator]
+            if expert.has_two_scores:
+                found[name] = (found[name] + score(*heads)) / 2  # type: ignore[operator]
+        return found
+
     def score_all(self, queries: Queries, entities: Tensor | None = None) -> Tensor:
         r"""Returns the score of every entity as an answer to each query.
 
@@ -561,6 +590,19 @@ class KBLRN(Module):
 
         return explain(self, head, relation, tail, max_middles, known)
 
+    def update(
+        self,
+        triples: Source | None = None,
+        numbers: Source | None = None,
+        retracted: Source | None = None,
+        fold_in: bool = True,
+    ) -> "KBLRN":
+        """Returns a model that knows more facts, or fewer, without training; see
+        :meth:`kblrn_pyg.training.update_model`."""
+        from kblrn_pyg.training import update_model  # which imports this module
+
+        return update_model(self, triples, numbers, retracted, fold_in)
+
     def save(self, path: PathLike, known: Iterable[HeteroData] = ()) -> None:
         r"""Saves all that is needed to answer, explain and draw elsewhere.
 
@@ -602,6 +644,16 @@ class KBLRN(Module):
             if isinstance(expert, LatentExpert):
                 parts += f", hidden_channels={expert.hidden_channels}"
         return f"{self.__class__.__name__}({parts})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [name, one.extra_repr(), sum(p.numel() for p in one.parameters())]
+            for name, one in self.experts.items()
+        ]
+        sizes = f"{self.num_nodes:,} entities, {self.num_relations:,} relations"
+        sure = "calibrated" if self.calibration is not None else "not calibrated"
+        caption = f"{self.__class__.__name__}: {sizes}, {sure}"
+        return html_table(["expert", "what it has", "parameters"], rows, caption)
 
     @property
     def _ids(self) -> IdRanges:

@@ -17,6 +17,7 @@ from kblrn_pyg.nn.dropout import drop_entries
 from kblrn_pyg.nn.expert import Expert
 from kblrn_pyg.nn.part import Part
 from kblrn_pyg.nn.penalties import RulePenalty
+from kblrn_pyg.nn.penalties.penalty import is_reciprocal
 from kblrn_pyg.nn.rows import TakeRows
 from kblrn_pyg.nn.scorers import Scorer, make_scorer
 from kblrn_pyg.nn.softmax import Factors
@@ -355,6 +356,27 @@ class LatentExpert(Expert):
     def _tables(self) -> list[Parameter]:
         return [one.weight for scorer in self._scorers() for one in scorer.embeddings]
 
+    def entity_tables(self) -> list[Parameter]:
+        """Returns the embeddings of entities; see :class:`Expert`."""
+        return self._tables()
+
+    @contextmanager
+    def with_sparse_gradients(self) -> Iterator[None]:
+        """Has them where rows are embeddings; see :class:`Expert`."""
+        tables = [one for scorer in self._scorers() for one in scorer.embeddings]
+        if self.sparse or not all(scorer.is_direct for scorer in self._scorers()):
+            yield
+            return
+        try:
+            self.sparse = True
+            for one in tables:
+                one.sparse = True
+            yield
+        finally:
+            self.sparse = False
+            for one in tables:
+                one.sparse = False
+
     def parts(self, head: int, rel: int, tail: int, side: str = "tail") -> list[Part]:
         """Returns what each scorer gives; see :class:`Expert`."""
         device = self._scorers()[0].device
@@ -413,6 +435,11 @@ class LatentExpert(Expert):
             s.metric == "dot" and s.is_direct and s.has_light_queries
             for s in self._scorers()
         )
+
+    @property
+    def has_two_scores(self) -> bool:  # type: ignore[override]
+        """Whether any scorer has reciprocal relations."""
+        return any(is_reciprocal(scorer) for scorer in self._scorers())
 
     @property
     def hidden_channels(self) -> int:

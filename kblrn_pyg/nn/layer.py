@@ -13,6 +13,7 @@ from kblrn_pyg.backend import uses_kernels
 from kblrn_pyg.data.ids import check_ids, check_shape
 from kblrn_pyg.data.layers import LayerFeatures, layer_features
 from kblrn_pyg.data.queries import Queries
+from kblrn_pyg.data.update import KBUpdate
 from kblrn_pyg.kernels.layers import (
     DISTANCE,
     Layers,
@@ -22,11 +23,13 @@ from kblrn_pyg.kernels.layers import (
     score_layers,
 )
 from kblrn_pyg.kernels.threads import no_scratch, run_slices
+from kblrn_pyg.nn.expert import factor_of
 from kblrn_pyg.nn.features import FeatureExpert, at_least_single
 from kblrn_pyg.nn.layer_basis import coarse_to_fine
 from kblrn_pyg.nn.layer_columns import kernel_layers, known_in
 from kblrn_pyg.nn.layer_parts import layer_part
 from kblrn_pyg.nn.part import Part
+from kblrn_pyg.nn.rebuild import take_weights
 
 # The least number of queries to hand to a thread at once.
 _MIN_ROWS = 128
@@ -90,6 +93,17 @@ class LayerExpert(FeatureExpert):
         torch.nn.init.zeros_(self.weight)
         torch.nn.init.zeros_(self.missing)
 
+    @torch.no_grad()
+    def scale(self, factor: float | Tensor) -> None:
+        """Multiplies the weights, of unknown numbers, too; see :class:`Expert`."""
+        relation = self.relation_of_feature()
+        self.missing.mul_(factor_of(factor, relation[:, None]))
+        knot, weight = self.basis_index
+        of_knot = relation.repeat_interleave(self.knot_ptr.diff())
+        of_weight = torch.zeros_like(self.weight, dtype=torch.long)
+        of_weight[weight] = of_knot[knot]
+        self.weight.mul_(factor_of(factor, of_weight))
+
     def table(self) -> Tensor:
         """Returns the value of each layer at each of its knots."""
         knot, weight = self.basis_index
@@ -149,6 +163,12 @@ class LayerExpert(FeatureExpert):
             layer_part(self.features, i, x, value, self._attribute_names)
             for i, value in zip(range(begin, end), values)
         ]
+
+    def with_facts(self, update: KBUpdate) -> "LayerExpert":
+        """Keeps what is compared, and the knots; see :class:`Expert`."""
+        expert = type(self)(update.kb, self.features)
+        take_weights(expert, self, update)
+        return expert
 
     def fingerprint(self) -> bytes:
         """Returns which numbers the weights are for."""

@@ -1,6 +1,5 @@
 """Models as files that need nothing else: no data set, and no code."""
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
@@ -29,12 +28,15 @@ from kblrn_pyg.data.triples import first_occurrences
 from kblrn_pyg.data.validate import validate_kb
 from kblrn_pyg.nn import scorers
 from kblrn_pyg.nn.arguments import Rebuildable
+from kblrn_pyg.nn.calibration import Calibration
 from kblrn_pyg.nn.evidence import EvidenceExpert
 from kblrn_pyg.nn.expert import Expert
 from kblrn_pyg.nn.latent import LatentExpert
 from kblrn_pyg.nn.layer import LayerExpert
+from kblrn_pyg.nn.node import NodeExpert
 from kblrn_pyg.nn.numerical import NumericalExpert
 from kblrn_pyg.nn.penalties import PENALTIES
+from kblrn_pyg.nn.rebuild import kge_arguments
 from kblrn_pyg.nn.relational import RelationalExpert
 from kblrn_pyg.nn.settings import ModelSettings
 from kblrn_pyg.rules import RuleSet
@@ -70,6 +72,7 @@ _CLASSES: tuple[type[Module], ...] = (
     NumericalExpert,
     LayerExpert,
     EvidenceExpert,
+    NodeExpert,
     *scorers.SCORERS.values(),
     scorers.Scorer,
     scorers.DistMultScorer,
@@ -114,6 +117,9 @@ def save_model(
             "weights": model.state_dict(),
             "kb": _content(kb),
             "known": _known_triples(kb, [*model.known, *known]),
+            "calibration": None
+            if model.calibration is None
+            else model.calibration.to_dict(),
         },
         path,
         _KIND,
@@ -158,6 +164,8 @@ def _build(
         check_types(ModelSettings, content["settings"])
         model.settings = ModelSettings(**content["settings"])
     model.kb = kb
+    if content.get("calibration") is not None:
+        model.calibration = Calibration.from_dict(content["calibration"], sizes[1])
     if content["known"].numel():
         head, rel, tail = content["known"]
         model.known = (ask(kb, (head, rel, tail)),)
@@ -285,7 +293,7 @@ class _Writer:
                 content = {name: self.encode(getattr(value, name)) for name in names}
                 return {_OBJECT: kind, "content": content}
         if isinstance(value, KGEModel):
-            arguments = self._kge_arguments(value)
+            arguments: Any = (), kge_arguments(value)
         elif isinstance(value, Rebuildable):
             arguments = value.arguments
         else:
@@ -296,15 +304,6 @@ class _Writer:
         args, kwargs = (self.encode(one) for one in arguments)
         name = type(value).__name__
         return {_OBJECT: "module", "class": name, "args": args, "kwargs": kwargs}
-
-    def _kge_arguments(self, kge: KGEModel) -> tuple[tuple[()], dict[str, Any]]:
-        """PyG's models keep what they are made of as attributes."""
-        names = inspect.signature(type(kge).__init__).parameters
-        kwargs = {name: getattr(kge, name) for name in names if hasattr(kge, name)}
-        if "sparse" in names:
-            kwargs["sparse"] = kge.node_emb.sparse
-        plain = (*_PLAIN, tuple, dict)
-        return (), {k: v for k, v in kwargs.items() if isinstance(v, plain)}
 
 
 class _Reader:

@@ -13,6 +13,7 @@ from kblrn_pyg.backend import uses_kernels
 from kblrn_pyg.data import NumericalFeatures, numerical_features
 from kblrn_pyg.data.ids import check_ids, check_shape
 from kblrn_pyg.data.queries import Queries
+from kblrn_pyg.data.update import KBUpdate
 from kblrn_pyg.data.words import number_text, value_text
 from kblrn_pyg.kernels.candidates import difference_gradient_of, score_differences
 from kblrn_pyg.kernels.scoring import (
@@ -23,6 +24,7 @@ from kblrn_pyg.kernels.scoring import (
 from kblrn_pyg.kernels.threads import no_scratch, run_slices
 from kblrn_pyg.nn.features import FeatureExpert, at_least_single
 from kblrn_pyg.nn.part import Part, Ref
+from kblrn_pyg.nn.rebuild import take_weights
 
 # The least number of queries to hand to a thread at once.
 _MIN_ROWS = 128
@@ -73,6 +75,7 @@ class NumericalExpert(FeatureExpert):
         if learn_rbf and activation == "sign":
             raise ValueError("'learn_rbf' must be False for the activation sign")
         self.activation, self.learn_rbf = activation, learn_rbf
+        self.features = features
         self.attribute_names = list(data.attribute_names)
         x = data["entity"].x.detach().double()
         self.register_buffer("attribute", features.attribute, persistent=False)
@@ -229,6 +232,13 @@ class NumericalExpert(FeatureExpert):
         details |= {"activation": active, "weight": weight}
         words = (Ref("attribute", attribute),)
         return Part(active * weight, words, (_note(details),), details=details)
+
+    def with_facts(self, update: KBUpdate) -> "NumericalExpert":
+        """Keeps the attributes, centres and widths; see :class:`Expert`."""
+        settings = self.features, self.activation, self.learn_rbf
+        expert = type(self)(update.kb, *settings)
+        take_weights(expert, self, update)
+        return expert
 
     def fingerprint(self) -> bytes:
         """Returns which numbers the weights are for."""

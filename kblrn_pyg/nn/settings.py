@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from kblrn_pyg.settings import setting
+from kblrn_pyg.settings import check_bins, setting
 
 # The instances of the paper, and some with evidence; the last one has all letters.
 INSTANCES = ("l", "r", "n", "lr", "ln", "rn", "lrn", "e", "le", "lrne")
@@ -112,6 +112,11 @@ class ModelSettings:
         "add up evidence of different kinds, each with a weight",
         expert="e",
     )
+    evidence_bins: int = setting(
+        0,
+        "rules about numbers, too: 2, 4, 8, … up to this many bins of an attribute",
+        expert="e",
+    )
     num_negatives: int | None = setting(
         500, "sampled entities for each triple and side", none="all"
     )
@@ -134,6 +139,7 @@ class ModelSettings:
             raise ValueError(
                 f"'evidence_support' must be positive (got {self.evidence_support})"
             )
+        check_bins("evidence_bins", self.evidence_bins, least=0)
         if not 0 <= self.evidence_shrinkage < math.inf:
             raise ValueError(
                 "'evidence_shrinkage' must not be negative (got "

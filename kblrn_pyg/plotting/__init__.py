@@ -6,6 +6,7 @@ from kblrn_pyg.plotting.explanation import plot_explanation
 from kblrn_pyg.plotting.fragment import plot_fragment
 from kblrn_pyg.plotting.layers import layer_panels, plot_layers
 from kblrn_pyg.plotting.output import check_output, show_or_save
+from kblrn_pyg.plotting.reliability import plot_reliability
 from kblrn_pyg.plotting.rules import plot_rules
 from kblrn_pyg.plotting.training import plot_training
 
@@ -18,6 +19,7 @@ __all__ = [
     "plot_explanation",
     "plot_fragment",
     "plot_layers",
+    "plot_reliability",
     "plot_rules",
     "plot_training",
     "show_or_save",

@@ -23,6 +23,7 @@ from kblrn_pyg.data.words import in_words, number_text, short_names
 from kblrn_pyg.nn import KBLRN, LayerExpert, NumericalExpert
 from kblrn_pyg.nn.settings import ModelSettings
 from kblrn_pyg.plotting.fitting import fit
+from kblrn_pyg.plotting.fonts import with_fonts
 from kblrn_pyg.plotting.layers import plot_layers, set_log_axis
 from kblrn_pyg.plotting.style import BLUE, GREY, ORANGE
 
@@ -49,6 +50,7 @@ class Panel(NamedTuple):
     has_rbf: bool = True  # or else the activation is the sign
 
 
+@with_fonts
 def plot_differences(
     data: HeteroData,
     relations: Sequence[str],
@@ -116,6 +118,7 @@ def plot_differences(
     return figure
 
 
+@with_fonts
 def difference_panels(
     data: HeteroData,
     relations: Sequence[str],

@@ -15,6 +15,7 @@ from kblrn_pyg.data import Vocabulary
 from kblrn_pyg.data.words import in_words, minus, short_names, signed
 from kblrn_pyg.explain import Contributions
 from kblrn_pyg.plotting.fitting import fit
+from kblrn_pyg.plotting.fonts import with_fonts
 from kblrn_pyg.plotting.style import CYCLE, DARK, GREY
 
 # All in inches.
@@ -24,6 +25,7 @@ _LEAST_ROW = 0.54  # a name of two lines, and the number of triples
 _COLUMNS = 2  # of a legend
 
 
+@with_fonts
 def plot_contributions(data: HeteroData, found: Contributions) -> Figure:
     r"""Draws what each expert contributes to the answers of a model.
 

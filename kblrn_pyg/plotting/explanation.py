@@ -17,6 +17,7 @@ from kblrn_pyg.plotting.explained_paths import (
     lanes_of,
 )
 from kblrn_pyg.plotting.fitting import fit
+from kblrn_pyg.plotting.fonts import with_fonts
 from kblrn_pyg.plotting.style import BLUE, GREY, ORANGE
 
 # All in inches.
@@ -24,6 +25,7 @@ _TITLE, _FOOT, _MARGIN = 0.95, 0.45, 0.15
 _LABELS, _BARS, _ROW = 2.9, 2.6, 0.37
 
 
+@with_fonts
 def plot_explanation(
     reasons: Reasons, max_parts: int = 6, max_middles: int = 3
 ) -> Figure:

@@ -17,6 +17,7 @@ from kblrn_pyg.data.names import last_segment
 from kblrn_pyg.data.neighbourhood import Link, Neighbourhood, neighbourhood
 from kblrn_pyg.data.words import in_words, short_names, value_text
 from kblrn_pyg.plotting.fitting import fit, text_width
+from kblrn_pyg.plotting.fonts import with_fonts
 from kblrn_pyg.plotting.radial import (
     Points,
     bend_of,
@@ -38,6 +39,7 @@ _PAD = 0.06
 _MIDDLE_FONT, _FONT, _SMALL_FONT = 10.5, 9.0, 8.0
 
 
+@with_fonts
 def plot_fragment(
     data: HeteroData, entity: str, hops: int = 1, max_nodes: int = 12
 ) -> Figure:

@@ -18,6 +18,7 @@ from kblrn_pyg.data.pairs import from_own_unit, in_own_unit
 from kblrn_pyg.data.words import in_words, number_text, short_names
 from kblrn_pyg.nn import LayerExpert
 from kblrn_pyg.plotting.fitting import fit
+from kblrn_pyg.plotting.fonts import with_fonts
 from kblrn_pyg.plotting.style import BLUE, GREY, ORANGE
 
 _MAX_COLUMNS = 3
@@ -53,6 +54,7 @@ class LayerPanel(NamedTuple):
         return np.interp(places[0], places[1], self.learned)
 
 
+@with_fonts
 def plot_layers(
     data: HeteroData,
     expert: LayerExpert,
@@ -98,6 +100,7 @@ def plot_layers(
     return figure
 
 
+@with_fonts
 def layer_panels(
     data: HeteroData,
     expert: LayerExpert,

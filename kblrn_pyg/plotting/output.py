@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from kblrn_pyg.data import DataError
 from kblrn_pyg.data.whole import whole_file
+from kblrn_pyg.plotting.fonts import note_missing_letters, without_glyph_warnings
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +27,7 @@ def check_output(out: str | None = None) -> None:
             raise DataError("there is no screen to show the figure on, expected --out")
         return
     known = FigureCanvasBase.get_supported_filetypes()
-    if Path(out).suffix.removeprefix(".") not in known:
+    if _format(out) not in known:
         kinds = ", ".join(f".{kind}" for kind in ("png", "svg", "pdf"))
         raise DataError(f"has an unknown ending, expected one of {kinds}", out)
 
@@ -40,9 +41,14 @@ def show_or_save(figure: Figure, out: str | None = None) -> None:
             :obj:`None`, a window opens. (default: :obj:`None`)
     """
     check_output(out)
+    note_missing_letters(figure)
     if out is None:
         plt.show()
         return
-    with whole_file(out) as file:
-        figure.savefig(file, dpi=150, format=Path(out).suffix.removeprefix("."))
+    with whole_file(out) as file, without_glyph_warnings():
+        figure.savefig(file, dpi=150, format=_format(out))
     logger.info("saved %s", out)
+
+
+def _format(out: str) -> str:
+    return Path(out).suffix.removeprefix(".").lower()

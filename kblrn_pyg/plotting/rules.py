@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from kblrn_pyg.data.words import short_names
 from kblrn_pyg.explain import WeightedRules
 from kblrn_pyg.plotting.fitting import fit, text_width
+from kblrn_pyg.plotting.fonts import with_fonts
 from kblrn_pyg.plotting.style import BLUE, GREY, ORANGE
 from kblrn_pyg.rules import RuleSet, body_text
 from kblrn_pyg.rules.text import fraction_text
@@ -24,6 +25,7 @@ _TOP, _BOTTOM, _MARGIN = 0.85, 0.55, 0.15
 _FONT, _TITLE_FONT = 9, 12
 
 
+@with_fonts
 def plot_rules(found: WeightedRules) -> Figure:
     r"""Draws the heaviest rules of a relation.
 

@@ -10,6 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from kblrn_pyg.data import DataError
+from kblrn_pyg.plotting.fonts import with_fonts
 from kblrn_pyg.plotting.style import CYCLE
 from kblrn_pyg.training.history import History
 
@@ -17,6 +18,7 @@ from kblrn_pyg.training.history import History
 _STYLES = [(colour, dashes) for dashes, colour in product(("-", "--", ":"), CYCLE)]
 
 
+@with_fonts
 def plot_training(histories: Sequence[History]) -> Figure:
     r"""Draws the loss and the validation of runs by epoch.
 

@@ -5,12 +5,13 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
-from kblrn_pyg.data import Vocabulary
 from kblrn_pyg.data.queries import Queries
-from kblrn_pyg.evaluation import evaluating, listed, score_rows
+from kblrn_pyg.evaluation import device_of, evaluating, listed, score_rows
 from kblrn_pyg.nn import KBLRN
+from kblrn_pyg.nn.build import instance_of
 from kblrn_pyg.predict.predictions import Predictions
 
 Ids = NDArray[np.int64]
@@ -147,7 +148,7 @@ def _predict(
         for some, scores, probability in score_queries(model, queries):
             answers = facts.answers(some)
             for i, rows in enumerate(zip(scores, probability)):
-                found.append(_best(names, some[i], answers.of(i), *rows, k, novel))
+                found.append(_best(model, some[i], answers.of(i), *rows, k, novel))
     return found if isinstance(entity, list | tuple) else found[0]
 
 
@@ -168,7 +169,7 @@ def _pairs(
 
 
 def _best(
-    names: Vocabulary,
+    model: KBLRN,
     query: Queries,
     known: Ids,
     scores: Scores,
@@ -182,9 +183,42 @@ def _best(
     else:
         best = largest(scores, k)
     is_known = np.isin(best, known)
-    triples = zip(*(ids.tolist() for ids in query.triples(torch.from_numpy(best))))
+    answers = torch.from_numpy(best)
+    triples = zip(*(ids.tolist() for ids in query.triples(answers)))
     columns = scores[best].tolist(), probability[best].tolist(), is_known.tolist()
-    return Predictions.of(names, list(triples), *columns)
+    entity, rel_type = (i.repeat(len(best)) for i in (query.entity, query.rel_type))
+    repeated = Queries(entity, rel_type, query.side)
+    more = judged(model, repeated, answers)
+    return Predictions.of(model.vocabulary, list(triples), *columns, *more)
+
+
+def judged(
+    model: KBLRN, queries: Queries, answer: Tensor
+) -> tuple[list[str], list[float] | None]:
+    r"""Returns which experts spoke of triples, and how probably these are true.
+
+    Experts speak if their score is not zero. There are no probabilities unless the
+    model is calibrated.
+
+    Args:
+        model (KBLRN): The model, in evaluation mode.
+        queries (Queries): The queries.
+        answer (torch.Tensor): An answer to each query.
+    """
+    device = device_of(model)
+    triples = queries.to(device).triples(answer.to(device))
+    parts = model.score_experts(*triples)
+    spoke = {name: values.ne(0).tolist() for name, values in parts.items()}
+    letters = [
+        instance_of(name for name, column in spoke.items() if column[i])
+        for i in range(len(queries))
+    ]
+    if model.calibration is None:
+        return letters, None
+    total = sum(part.double() for part in parts.values())
+    assert isinstance(total, Tensor)
+    sure = model.calibration.probability(total.cpu(), triples[1].cpu())
+    return letters, sure.tolist()
 
 
 def check_k(k: int) -> None:

@@ -1,18 +1,19 @@
 """Predicted triples with their names, as a table, as CSV and as JSON."""
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from kblrn_pyg.data import Vocabulary
+from kblrn_pyg.data.write_ntriples import NamedTriple
+from kblrn_pyg.predict.triple_table import TripleTable
 from kblrn_pyg.table import format_table
 
-# What formulas begin with.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-
-_HEADER = ("rank", "head", "relation", "tail", "probability", "score", "known")
+# The columns of tables.
+_HEADER = (
+    *("rank", "head", "relation", "tail", "probability", "calibrated", "score"),
+    *("experts", "known"),
+)
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,11 @@ class Prediction:
         probability (float): See :meth:`predict_tails`, or :meth:`complete`.
         known (bool): Whether it is a known fact.
         rank (int): Its place in the list, from 1.
+        experts (str): Which experts spoke: the letters, or names, of those whose
+            score of the triple is not zero. (default: :obj:`""`)
+        calibrated (float, optional): The probability that the triple is true; see
+            :meth:`~kblrn_pyg.evaluation.calibrate`. (default: :obj:`None`, the
+            model is not calibrated)
     """
 
     head: str
@@ -44,17 +50,22 @@ class Prediction:
     probability: float
     known: bool
     rank: int
+    experts: str = ""
+    calibrated: float | None = None
 
 
 @dataclass(frozen=True, repr=False)
-class Predictions:
+class Predictions(TripleTable):
     r"""Predicted triples, the best first; :obj:`print` shows a table.
 
     Args:
         predictions (tuple): A :class:`Prediction` for each triple.
+        names (Vocabulary, optional): All names, with the identifiers that files for
+            other programs need. (default: :obj:`None`)
     """
 
     predictions: tuple[Prediction, ...]
+    names: Vocabulary | None = field(default=None, compare=False)
 
     @classmethod
     def of(
@@ -64,6 +75,8 @@ class Predictions:
         scores: Sequence[float],
         probabilities: Sequence[float],
         known: Sequence[bool],
+        experts: Sequence[str] | None = None,
+        calibrated: Sequence[float] | None = None,
     ) -> "Predictions":
         r"""Gives triples their names.
 
@@ -73,16 +86,21 @@ class Predictions:
             scores (sequence): The score of each.
             probabilities (sequence): The probability of each.
             known (sequence): Whether each is a known fact.
+            experts (sequence, optional): The experts that spoke of each.
+                (default: :obj:`None`, not known)
+            calibrated (sequence, optional): The probability that each is true.
+                (default: :obj:`None`, not known)
         """
         found: list[Prediction] = []
-        for (h, r, t), score, probability, is_known in zip(
-            triples, scores, probabilities, known
-        ):
+        spoke = [""] * len(triples) if experts is None else experts
+        sure = [None] * len(triples) if calibrated is None else calibrated
+        columns = zip(triples, scores, probabilities, known, spoke, sure)
+        for (h, r, t), score, probability, is_known, *more in columns:
             head, tail = names.entities.unique(h), names.entities.unique(t)
             ids = (head, names.relations.unique(r), tail, h, r, t)
             row = (score, probability, is_known, len(found) + 1)
-            found.append(Prediction(*ids, *row))
-        return cls(tuple(found))
+            found.append(Prediction(*ids, *row, *more))
+        return cls(tuple(found), names)
 
     def __len__(self) -> int:
         return len(self.predictions)
@@ -93,40 +111,48 @@ class Predictions:
     def __getitem__(self, i: int) -> Prediction:
         return self.predictions[i]
 
-    def to_json(self) -> list[dict[str, Any]]:
-        """Returns a plain dictionary for each prediction."""
-        return [asdict(prediction) for prediction in self]
+    def columns(self) -> dict[str, Sequence[Any]]:
+        """Returns the fields of predictions as columns."""
+        return {
+            one.name: [getattr(prediction, one.name) for prediction in self]
+            for one in fields(Prediction)
+        }
 
-    def to_csv(self) -> str:
-        """Returns a line of column names, and one for each prediction.
-
-        Names that a spreadsheet would run as a formula, because of their first
-        letter, begin with an apostrophe.
-        """
-        text = io.StringIO()
-        columns = [field.name for field in fields(Prediction)]
-        writer = csv.DictWriter(text, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(
-            {key: _harmless(value) for key, value in row.items()}
-            for row in self.to_json()
-        )
-        return text.getvalue()
+    def identified(self) -> Iterator[tuple[NamedTriple, float | None]]:
+        """Returns the identifiers of each triple, and how probably it is true."""
+        for one in self:
+            triple = one.head, one.relation, one.tail
+            if self.names is not None:
+                entities = self.names.entities.identifiers
+                relation = self.names.relations.identifiers[one.relation_id]
+                triple = entities[one.head_id], relation, entities[one.tail_id]
+            yield triple, one.calibrated
 
     def __str__(self) -> str:
-        return format_table(_HEADER, [_cells(one) for one in self])
+        return format_table(*self.shown())
+
+    def shown(self) -> tuple[list[str], list[list[object]]]:
+        """Returns the columns to read, without those that there is nothing in."""
+        rows = [_cells(one) for one in self]
+        is_calibrated = any(one.calibrated is not None for one in self)
+        names = [n for n in _HEADER if is_calibrated or n != "calibrated"]
+        return names, [[row[name] for name in names] for row in rows]
 
     def __repr__(self) -> str:
         return f"{self.__class__.__name__}({len(self)})"
 
 
-def _harmless(value: Any) -> Any:
-    is_formula = isinstance(value, str) and value.startswith(_FORMULA)
-    return f"'{value}" if is_formula else value
+def _cells(one: Prediction) -> dict[str, object]:
+    """Returns what tables show of a prediction."""
+    sure = None if one.calibrated is None else _fraction(one.calibrated)
+    changed = {
+        "probability": _fraction(one.probability),
+        "calibrated": sure,
+        "score": f"{one.score:.3f}",
+        "experts": one.experts or "none",
+    }
+    return vars(one) | changed
 
 
-def _cells(one: Prediction) -> tuple[object, ...]:
-    digits = ".4f" if one.probability >= 1e-4 else ".1e"
-    probability = format(one.probability, digits)
-    names = (one.head, one.relation, one.tail)
-    return (one.rank, *names, probability, f"{one.score:.3f}", one.known)
+def _fraction(value: float) -> str:
+    return format(value, ".4f" if value >= 1e-4 else ".1e")

@@ -11,6 +11,7 @@ from kblrn_pyg.data import flat_triples
 from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.evaluation import Report, evaluate
 from kblrn_pyg.nn import KBLRN
+from kblrn_pyg.report.calibration import calibration_section
 from kblrn_pyg.report.context import Context
 from kblrn_pyg.report.examples import examples_section
 from kblrn_pyg.report.experts import expert_section
@@ -67,6 +68,7 @@ def report_page(
         metrics_section(reports) if reports else None,
         curve_section(Path(path)),
         relations_section(test, context.short) if test else None,
+        calibration_section(context),
         examples_section(context, tables["test"], num_examples, seed),
         *(expert_section(expert, context) for expert in model.experts.values()),
         settings_section(settings, model.instance),

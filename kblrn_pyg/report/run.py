@@ -12,7 +12,7 @@ from kblrn_pyg.report.html import Html, Section, element, join, note
 from kblrn_pyg.rules import RuleSettings
 from kblrn_pyg.settings import concerns
 from kblrn_pyg.training import Run
-from kblrn_pyg.training.history import read_histories
+from kblrn_pyg.training.history import History, read_histories
 from kblrn_pyg.training.settings import FitSettings
 
 # What the settings are about, by the name of their group in 'settings.json'.
@@ -23,9 +23,18 @@ def curve_section(path: Path) -> Section | None:
     """Draws loss and validation by epoch, if anything has been logged."""
     if not Run(path).log_path.exists():
         return None
-    (history,) = read_histories([path])
-    if not history.loss:
+    histories = [one for one in read_histories([path]) if one.loss]
+    if not histories:
         return None
+    notes = [note(_how_it_went(one, len(histories) > 1)) for one in histories]
+    images = pictures(plot_training(histories), "Loss and validation by epoch")
+    if not any(one.mrr for one in histories):
+        images = images[:1]  # the other one is empty
+    shown = element("div", *images, class_="pictures large")
+    return Section("training", "Training", join([*notes, shown]))
+
+
+def _how_it_went(history: History, is_named: bool) -> str:
     best, last = history.best_epoch, max(history.loss)
     text = f"Epochs: {last:,}. There was no validation."
     if best is not None:
@@ -33,12 +42,7 @@ def curve_section(path: Path) -> Section | None:
             f"Epochs: {last:,}. The best validation was after epoch {best:,}, with an "
             f"MRR of {history.mrr[best]:.3f}; the model has the weights of that epoch."
         )
-    images = pictures(plot_training([history]), "Loss and validation by epoch")
-    if best is None:
-        images = images[:1]  # the other one is empty
-    shown = element("div", *images, class_="pictures large")
-    content = join([note(text), shown])
-    return Section("training", "Training", content)
+    return f"{history.name}: {text}" if is_named else text
 
 
 def settings_section(settings: Mapping[str, Any], instance: str) -> Section:

@@ -1,7 +1,7 @@
 """Columns of rules with constants: what they are, and what they must not hold."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -42,7 +42,36 @@ def column_of_tensor(name: str, values: Any) -> Column:
     return values.numpy()
 
 
-def check_ranges(columns: dict[str, Column], num_codes: int, num_entities: int) -> None:
+class Sizes(NamedTuple):
+    r"""What the ids of rules are of.
+
+    Args:
+        num_codes (int): The number of codes of steps.
+        num_entities (int): The number of entities.
+        num_intervals (numpy.ndarray): The number of intervals of each attribute.
+            Attributes have codes behind those of steps, and intervals stand in place
+            of entities.
+    """
+
+    num_codes: int
+    num_entities: int
+    num_intervals: NDArray[np.int64]
+
+    @property
+    def most_in_body(self) -> int:
+        """How many entities or intervals the atom of a body may have, at most."""
+        return max(self.num_entities, *self.num_intervals.tolist(), 0)
+
+    @classmethod
+    def of(
+        cls, relations: Sequence[str], entities: Sequence[str], intervals: Any
+    ) -> "Sizes":
+        """Counts the names of rules and their intervals, if there are any."""
+        ptr = np.zeros(1, np.int64) if intervals is None else intervals.ptr
+        return cls(2 * len(relations), len(entities), np.diff(ptr))
+
+
+def check_ranges(columns: dict[str, Column], sizes: Sizes) -> None:
     """Refuses columns of different lengths, and ids that do not exist."""
     size = len(columns["head_code"])
     for name, column in columns.items():
@@ -52,10 +81,10 @@ def check_ranges(columns: dict[str, Column], num_codes: int, num_entities: int) 
                 f"(got {list(column.shape)})"
             )
     limits = {
-        "head_code": (0, num_codes - 1),
-        "head_entity": (0, num_entities - 1),
-        "body_code": (NO_BODY, num_codes - 1),
-        "body_entity": (ANY, num_entities - 1),
+        "head_code": (0, sizes.num_codes - 1),
+        "head_entity": (0, sizes.num_entities - 1),
+        "body_code": (NO_BODY, sizes.num_codes + len(sizes.num_intervals) - 1),
+        "body_entity": (ANY, sizes.most_in_body - 1),
         **{name: (UNKNOWN, np.iinfo(np.int32).max) for name in MEASURES},
     }
     for name, (low, high) in limits.items() if size else ():
@@ -64,13 +93,17 @@ def check_ranges(columns: dict[str, Column], num_codes: int, num_entities: int) 
             raise ValueError(
                 f"'{name}' must lie in {low} to {high} (got {least} to {most})"
             )
+    code, entity = columns["body_code"], columns["body_entity"]
+    is_number = code >= sizes.num_codes
+    most = np.full(size, sizes.num_entities)
+    most[is_number] = sizes.num_intervals[code[is_number] - sizes.num_codes]
+    if (entity >= most).any():
+        raise ValueError("'body_entity' must hold entities, or intervals of attributes")
 
 
-def check_columns(
-    columns: dict[str, Column], num_codes: int, num_entities: int
-) -> None:
+def check_columns(columns: dict[str, Column], sizes: Sizes) -> None:
     """Refuses columns that do not describe rules."""
-    check_ranges(columns, num_codes, num_entities)
+    check_ranges(columns, sizes)
     head, head_entity, body, body_entity = (columns[name] for name in HEAD_AND_BODY)
     if (np.diff(head >> 1) < 0).any():
         raise ValueError("'head_code' must be ordered by relation")
@@ -110,3 +143,17 @@ def order_of(columns: Sequence[Column]) -> NDArray[np.int64]:
         key = column[order] + 1
         order = order[stable_order(key, int(key.max()) + 1)]
     return order
+
+
+def repeated_rows(columns: Sequence[Column]) -> NDArray[np.bool_]:
+    """Tells which rows were there before."""
+    size = len(columns[0])
+    repeated = np.zeros(size, bool)
+    if is_ascending(columns):  # as mined rules are, without sorting them
+        return repeated
+    order = order_of(columns)
+    is_same = np.ones(max(size - 1, 0), bool)
+    for column in columns:
+        is_same &= column[order[1:]] == column[order[:-1]]
+    repeated[order[1:][is_same]] = True
+    return repeated

@@ -3,7 +3,7 @@
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -61,13 +61,14 @@ class ConstantColumns:
         if not self._columns["head_code"]:
             return None
         columns = [np.frombuffer(one, np.int64) for one in self._columns.values()]
-        head, body, measures = columns[:2], columns[2:4], columns[4:]
+        head, body = columns[:2], columns[2:4]
+        measures: dict[str, Any] = dict(zip(MEASURES, columns[4:]))
         return ConstantRuleSet.build(
             list(self.names.relations.identifiers),
             self.names.entities or (),
             (head[0], head[1]),
             (body[0], body[1]),
-            **dict(zip(MEASURES, measures)),
+            **measures,
         )
 
     def _encode(self, rule: ParsedRule) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -10,7 +10,6 @@ from kblrn_pyg.kernels.adjacency import build_adjacency
 from kblrn_pyg.kernels.constant_rules import (
     Features,
     count_holders,
-    features_of,
     stable_order,
 )
 from kblrn_pyg.rules.constant_columns import ANY, NO_BODY
@@ -22,6 +21,7 @@ from kblrn_pyg.rules.constant_counts import (
     say_too_many,
 )
 from kblrn_pyg.rules.constants import ConstantRuleSet
+from kblrn_pyg.rules.entity_features import entity_features, find_intervals
 from kblrn_pyg.rules.settings import MAX_CONSTANT_RULES, MAX_DEGREE, ConstantSettings
 
 
@@ -33,6 +33,7 @@ def mine_constants(
     max_rules_per_relation: int | None = None,
     max_rules: int = MAX_CONSTANT_RULES,
     max_degree: int = MAX_DEGREE,
+    bins: int = 0,
     progress: bool = False,
 ) -> ConstantRuleSet:
     r"""Mines the rules with constants of a knowledge base from its known triples.
@@ -46,6 +47,8 @@ def mine_constants(
     * *PCA confidence*: the same, but only entities count with any :math:`r(x, \cdot)`.
 
     :math:`r(x, c)` and :math:`r(x, \cdot)` are no bodies of :math:`r(x, c)`.
+    With :obj:`bins`, further bodies say that a number of :math:`x` is known, or that
+    it lies in an interval; see :meth:`~kblrn_pyg.data.quantile_intervals`.
 
     Args:
         data (HeteroData or Data): The knowledge base, or what :meth:`as_kb`
@@ -64,6 +67,8 @@ def mine_constants(
         max_degree (int, optional): Entities with more features than this are no
             examples of rules, which is logged: the pairs of their features are too
             many. (default: :obj:`10_000`)
+        bins (int, optional): The largest number of bins of an attribute, a power of
+            two. (default: :obj:`0`, numbers are no bodies)
         progress (bool, optional): Whether to show a progress bar.
             (default: :obj:`False`)
     """
@@ -74,19 +79,22 @@ def mine_constants(
         max_rules_per_relation,
         max_rules,
         max_degree,
+        bins,
     )
     data = as_kb(data)
     names = Vocabulary.of(data)
     head, rel, tail = (index.numpy() for index in flat_triples(data))
     sizes = data["entity"].num_nodes, len(names.relations)
-    features = features_of(build_adjacency(head, rel, tail, *sizes))
+    intervals = find_intervals(data, bins)
+    facts = build_adjacency(head, rel, tail, *sizes)
+    features = entity_features(data, facts, intervals)
     counted = examples(features, max_degree)
     thresholds = Thresholds(min_support, min_confidence, min_pca_confidence)
     while (found := _mine(features, counted, thresholds, max_rules, progress)) is None:
         say_too_many(max_rules, thresholds.support)
         thresholds = thresholds._replace(support=thresholds.support + 1)
-    entities = list(names.entities.identifiers)
-    rules = ConstantRuleSet(list(names.relations.identifiers), entities, **found)
+    both = list(names.relations.identifiers), list(names.entities.identifiers)
+    rules = ConstantRuleSet(*both, **found, intervals=intervals)
     return rules.filter(max_rules_per_relation=max_rules_per_relation)
 
 
@@ -143,9 +151,13 @@ def _usual(
 def _rank(features: Features) -> np.ndarray:
     """Returns the place of each feature in the order of codes and entities."""
     num_groups, size = int(features.code_ptr[-1]), np.diff(features.code_ptr)
+    num_intervals = np.diff(features.number_ptr)
     codes = np.arange(len(size))
     # Features are grouped by the codes of the steps back; 'any' comes first.
-    begin = np.append(0, np.cumsum(size[codes ^ 1] + 1))[:-1]
+    sizes = np.append(size[codes ^ 1], num_intervals)
+    begin = np.append(0, np.cumsum(sizes + 1))[:-1]
     within = np.arange(num_groups) - np.repeat(features.code_ptr[:-1], size)
     rank = np.append(begin[features.code[:num_groups]] + 1 + within, begin)
-    return rank.astype(np.int32)
+    intervals = slice(num_groups + len(begin), None)
+    place = begin[features.code[intervals]] + 1 + features.entity[intervals]
+    return np.append(rank, place).astype(np.int32)

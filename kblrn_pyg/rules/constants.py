@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from kblrn_pyg.data import DataError, Names
+from kblrn_pyg.data import DataError, Intervals, Names
 from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.rules.columns import (
     UNKNOWN,
@@ -23,12 +23,13 @@ from kblrn_pyg.rules.constant_columns import (
     HEAD_AND_BODY,
     MEASURES,
     Column,
+    Sizes,
     as_column,
     check_columns,
     check_ranges,
     column_of_tensor,
-    is_ascending,
     order_of,
+    repeated_rows,
 )
 
 if TYPE_CHECKING:
@@ -49,6 +50,10 @@ class ConstantRuleSet:
     :math:`a(x, \cdot)`, and there may be none, which says how usual the head is.
     Rules are ordered by the relation that they predict.
 
+    A body may also say that a number of :math:`x` lies in an interval. Attribute
+    :math:`a` then has the code :math:`2 |\mathcal{R}| + a`, and an interval of it
+    stands in place of an entity.
+
     Args:
         relations (list): The names of all relations.
         entities (list): The identifiers of all entities.
@@ -62,6 +67,8 @@ class ConstantRuleSet:
         body_size (numpy.ndarray): Those for which the body holds.
         pca_body_size (numpy.ndarray): Those of them that the partial completeness
             assumption counts: the predicted step leads from them to any entity.
+        intervals (Intervals, optional): The intervals of numbers.
+            (default: :obj:`None`, none)
     """
 
     relations: list[str]
@@ -73,6 +80,7 @@ class ConstantRuleSet:
     support: Column
     body_size: Column
     pca_body_size: Column
+    intervals: Intervals | None = None
 
     @classmethod
     def build(
@@ -81,6 +89,7 @@ class ConstantRuleSet:
         entities: Sequence[str],
         head: tuple[ArrayLike, ArrayLike],
         body: tuple[ArrayLike, ArrayLike],
+        intervals: Intervals | None = None,
         **measures: ArrayLike,
     ) -> "ConstantRuleSet":
         r"""Builds a rule set from rules in any order; of repeated ones, the first
@@ -91,6 +100,8 @@ class ConstantRuleSet:
             entities (sequence): The identifiers of all entities.
             head (tuple): The codes and the entities of heads.
             body (tuple): The codes and the entities of bodies.
+            intervals (Intervals, optional): The intervals of numbers.
+                (default: :obj:`None`, none)
             **measures (optional): The columns :obj:`support`, :obj:`body_size` and
                 :obj:`pca_body_size`.
 
@@ -110,16 +121,18 @@ class ConstantRuleSet:
         for name in MEASURES:
             values = measures.get(name, np.full(size, UNKNOWN))
             columns[name] = as_column(name, values)
-        check_ranges(columns, 2 * len(relations), len(entities))
+        check_ranges(columns, Sizes.of(relations, entities, intervals))
         order = order_of([columns[name] for name in HEAD_AND_BODY])
         columns = {name: column[order] for name, column in columns.items()}
-        rules = cls(_as_list(relations), _as_list(entities), **columns)
+        names = _as_list(relations), _as_list(entities)
+        rules = cls(names[0], names[1], **columns, intervals=intervals)
         repeated = rules._is_repeated()
         return rules.select(~repeated) if repeated.any() else rules
 
     def __post_init__(self) -> None:
         columns = {name: getattr(self, name) for name in COLUMNS}
-        check_columns(columns, 2 * len(self.relations), len(self.entities))
+        sizes = Sizes.of(self.relations, self.entities, self.intervals)
+        check_columns(columns, sizes)
 
     def __len__(self) -> int:
         return len(self.head_code)
@@ -128,6 +141,11 @@ class ConstantRuleSet:
     def relation(self) -> Column:
         """The relation that each rule predicts."""
         return self.head_code >> 1
+
+    @property
+    def speaks_of_numbers(self) -> bool:
+        """Whether the body of any rule is about a number."""
+        return bool((self.body_code >= 2 * len(self.relations)).any())
 
     @cached_property
     def ptr(self) -> Ids:
@@ -256,16 +274,21 @@ class ConstantRuleSet:
         r"""Joins two rule sets; of a rule that is in both, the first stays.
 
         Args:
-            other (ConstantRuleSet): Rules over the same relations and entities.
+            other (ConstantRuleSet): Rules over the same relations and entities, and
+                the same intervals of numbers, if both have any.
         """
         self.check_names(other.relations, other.entities, "rules to merge")
+        intervals = other.intervals if self.intervals is None else self.intervals
+        if other.intervals not in (None, intervals):
+            raise ValueError("'other' must have the same intervals of numbers")
         columns: dict[str, Any] = {
             name: np.concatenate([getattr(self, name), getattr(other, name)])
             for name in COLUMNS
         }
         codes, ends, body, body_ends = (columns.pop(name) for name in HEAD_AND_BODY)
         names = self.relations, self.entities
-        return self.build(*names, (codes, ends), (body, body_ends), **columns)
+        atoms = (codes, ends), (body, body_ends)
+        return self.build(*names, *atoms, intervals, **columns)
 
     def check_names(
         self, relations: Sequence[str], entities: Sequence[str], whose: str = "data"
@@ -283,7 +306,10 @@ class ConstantRuleSet:
     def to_dict(self) -> dict[str, Any]:
         """Returns tensors and plain values that a HeteroData can hold."""
         columns = {name: torch.from_numpy(getattr(self, name)) for name in COLUMNS}
-        return {"relations": self.relations, "entities": self.entities, **columns}
+        own = self.intervals
+        more = {} if own is None else {"intervals": own.to_dict()}
+        names = {"relations": self.relations, "entities": self.entities}
+        return {**names, **columns, **more}
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "ConstantRuleSet":
@@ -291,7 +317,13 @@ class ConstantRuleSet:
         missing = {"relations", "entities", *COLUMNS} - set(content)
         if missing:
             raise DataError(f"the rules with constants lack {sorted(missing)}")
-        columns = {name: column_of_tensor(name, content[name]) for name in COLUMNS}
+        columns: dict[str, Any] = {
+            name: column_of_tensor(name, content[name]) for name in COLUMNS
+        }
+        intervals = content.get("intervals")
+        if intervals is not None:
+            intervals = Intervals.from_dict(intervals)
+        columns |= {"intervals": intervals}
         rules = cls(content["relations"], content["entities"], **columns)
         if rules._is_repeated().any():
             raise DataError("a rule with constants is there twice")
@@ -332,6 +364,7 @@ class ConstantRuleSet:
         return (
             self.relations == other.relations
             and self.entities == other.entities
+            and self.intervals == other.intervals
             and all(
                 np.array_equal(getattr(self, name), getattr(other, name))
                 for name in COLUMNS
@@ -357,16 +390,7 @@ class ConstantRuleSet:
 
     def _is_repeated(self) -> NDArray[np.bool_]:
         """Tells which rules were there before."""
-        columns = [getattr(self, name) for name in HEAD_AND_BODY]
-        if is_ascending(columns):  # as mined rules are, without sorting them
-            return np.zeros(len(self), bool)
-        order = order_of(columns)
-        is_same = np.ones(max(len(self) - 1, 0), bool)
-        for column in columns:
-            is_same &= column[order[1:]] == column[order[:-1]]
-        repeated = np.zeros(len(self), bool)
-        repeated[order[1:][is_same]] = True
-        return repeated
+        return repeated_rows([getattr(self, name) for name in HEAD_AND_BODY])
 
 
 def _as_list(names: Sequence[str]) -> list[str]:

@@ -13,7 +13,6 @@ from kblrn_pyg.data.queries import check_side
 from kblrn_pyg.kernels.constant_rules import (
     ConstantRules,
     Features,
-    features_of,
     kinds_of,
     turn_round,
 )
@@ -29,6 +28,11 @@ from kblrn_pyg.kernels.evidence import (
     query_evidence,
     usual_candidates,
 )
+from kblrn_pyg.kernels.evidence_columns import (
+    Columns,
+    column_evidence,
+    features_of_columns,
+)
 from kblrn_pyg.kernels.threads import (
     ScratchPool,
     no_scratch,
@@ -42,6 +46,7 @@ from kblrn_pyg.rules.constant_counts import (
     examples,
     say_too_many,
 )
+from kblrn_pyg.rules.entity_features import entity_features, find_intervals
 from kblrn_pyg.rules.features import PathFeatures
 from kblrn_pyg.rules.ruleset import Ids, RuleSet
 from kblrn_pyg.rules.settings import MAX_CONSTANT_RULES, MAX_DEGREE
@@ -71,8 +76,10 @@ class FoundRule(NamedTuple):
     r"""The surest rule that holds.
 
     Args:
-        code (int): The code of the step that entities have in common.
-        entity (int): Where it leads, -1 for anywhere.
+        code (int): The code of the step that entities have in common; an attribute
+            has its id and the number of codes of steps.
+        entity (int): Where it leads, -1 for anywhere; or the interval of a number,
+            by its place among those of the attribute.
         support (int): For how many of them the prediction is true.
         body (int): Of how many.
         confidence (float): How far the rule is believed.
@@ -113,6 +120,10 @@ class EvidenceFeatures:
         max_rules (int, optional): The largest number of rules with constants; the
             least support is raised until there are no more.
             (default: :obj:`100_000_000`)
+        bins (int, optional): The largest number of bins of an attribute, if bodies
+            may be about numbers, too; see
+            :meth:`~kblrn_pyg.data.quantile_intervals`. Rules with constants that are
+            given have their own intervals. (default: :obj:`0`, none)
     """
 
     def __init__(
@@ -124,31 +135,41 @@ class EvidenceFeatures:
         floor: float = 0.03,
         max_degree: int = MAX_DEGREE,
         max_rules: int = MAX_CONSTANT_RULES,
+        bins: int = 0,
     ) -> None:
         if not rules.is_measured:
             raise ValueError(
                 "'rules' must have supports and PCA confidences: mine them, or "
                 "measure those of a file"
             )
+        if bins and rules.constants is not None:
+            raise ValueError(
+                f"'bins' must be 0 where rules with constants are given (got {bins})"
+            )
         self.paths = PathFeatures(as_kb(data), rules)
         self.num_entities = self.paths.num_entities
-        features = features_of(self.paths.all_facts)
+        kb = as_kb(data)
+        self.intervals = find_intervals(kb, bins, rules.constants)
+        features = entity_features(kb, self.paths.all_facts, self.intervals)
         counted = examples(features, max_degree)
         if rules.constants is None:
             min_support, mined = _count(features, counted, min_support, max_rules)
         else:
-            names = Vocabulary.of(as_kb(data))
+            names = Vocabulary.of(kb)
             relations, entities = names.relations, names.entities
             rules.constants.check_names(relations.identifiers, entities.identifiers)
             mined = count_given(features, counted, rules.constants, min_support)
         choices = Choices(min_support, shrinkage, floor)
         self.evidence = _evidence(features, counted, mined, rules, choices)
         self._pool = ScratchPool(partial(new_scratch, self.num_entities))
-        head, rel, tail = (index.numpy() for index in flat_triples(as_kb(data)))
+        num_features = len(features.code)
+        self._marks = ScratchPool(partial(np.zeros, num_features, np.bool_))
+        head, rel, tail = (index.numpy() for index in flat_triples(kb))
         self._facts = head, rel, tail
         self._own: tuple[Ids, np.ndarray] | None = None  # by the keys of facts
         self._columns: Ids | None = None  # those of the last call
         self._column_of = np.empty(0, np.int64)
+        self._last_columns: Columns | None = None
 
     def __len__(self) -> int:
         """Returns the number of rules with constants."""
@@ -202,10 +223,16 @@ class EvidenceFeatures:
         at = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
         return np.where((keys[at] == key)[:, None], known[at], np.float32(0))
 
-    def remember(self) -> None:
-        """Keeps what every epoch of a training asks again: the walks of its queries,
-        and what its facts are to themselves."""
-        self.paths.remember()
+    def remember(self, walks: bool = True) -> None:
+        r"""Keeps what every epoch of a training asks again: what its facts are to
+        themselves, and the walks of its queries.
+
+        Args:
+            walks (bool, optional): Whether walks are asked for, which those to some
+                entities only are not. (default: :obj:`True`)
+        """
+        if walks:
+            self.paths.remember()
         if self._own is not None or len(self._facts[0]) > _MAX_FACTS:
             return
         keys, first = np.unique(self._keys(*self._facts), return_index=True)
@@ -235,14 +262,31 @@ class EvidenceFeatures:
         Returns:
             The evidence of some queries, for all queries.
         """
+        if columns is not None:
+            return self._for_columns(side, entity, rel, columns)
         kept = self.paths.walk_arguments(side, entity, rel)  # checks the ids
-        column_of = self.columns_of(columns)
 
         def find(part: slice) -> tuple[slice, QueryEvidence]:
             asked = entity[part], rel[part]
-            given = self.evidence, _some(kept, part), _number(side), asked, column_of
+            given = self.evidence, _some(kept, part), _number(side), asked
             with self._pool.borrowed() as scratch:
                 return part, QueryEvidence(*query_evidence(*given, scratch))
+
+        return _in_slices(find, len(entity))
+
+    def _for_columns(
+        self, side: str, entity: Ids, rel: Ids, columns: Ids
+    ) -> list[tuple[slice, QueryEvidence]]:
+        """Finds what there is evidence for among some entities."""
+        self.paths.check_ids(rel, entities=entity)
+        reach = self.paths.to_columns(side, columns)
+        wanted = self._features_of(columns)
+
+        def find(part: slice) -> tuple[slice, QueryEvidence]:
+            asked = entity[part], rel[part]
+            given = self.evidence, reach, _number(side), asked, wanted
+            with self._marks.borrowed() as mark:
+                return part, QueryEvidence(*column_evidence(*given, mark))
 
         return _in_slices(find, len(entity))
 
@@ -297,6 +341,14 @@ class EvidenceFeatures:
             self._column_of[columns] = np.arange(len(columns))
             self._columns = columns
         return self._column_of
+
+    def _features_of(self, columns: Ids) -> Columns:
+        """Lists what columns have, once for the same array."""
+        last = self._last_columns
+        if last is None or last.entity is not columns:
+            given = self.evidence.features, columns, self.columns_of(columns)
+            last = self._last_columns = features_of_columns(*given)
+        return last
 
     def _check_candidates(self, rel: Ids, candidates: Ids) -> None:
         check_ids({"candidates": (candidates, self.num_entities)}, num_dims=2)

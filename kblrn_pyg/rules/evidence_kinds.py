@@ -74,6 +74,17 @@ class KindFeatures:
     def __len__(self) -> int:
         return len(self.kinds.kind)
 
+    def relations(self) -> Ids:
+        """Returns the relation that each pair predicts."""
+        return np.repeat(np.arange(self._num_codes), np.diff(self.kinds.ptr)) // 2
+
+    def keys(self) -> Ids:
+        """Returns a number for each pair, in ascending order, that means the same for
+        all knowledge bases with the same relations."""
+        code = np.repeat(np.arange(self._num_codes), np.diff(self.kinds.ptr))
+        # Not by the number of codes: bins of numbers are further kinds.
+        return code * (1 << 32) + self.kinds.kind
+
     def pairs(self, head: Ids, rel: Ids, tail: Ids, what: str = "whole") -> TripleKinds:
         r"""Finds the surest rule of each kind that speaks for each triple.
 

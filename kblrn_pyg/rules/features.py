@@ -277,12 +277,10 @@ class PathFeatures:
             The rows of some queries, and which columns their rules reach, for
             all queries.
         """
-        check_side(side)
         self.check_ids(rel, entities=entity)
         check_shape("scores", scores, (len(rel), len(columns)))
         check_shape("weight", weight, (len(self.rules),))
-        paths = self._paths[side]
-        arrivals = self._arrivals(side, columns)
+        paths, arrivals = self.to_columns(side, columns)
 
         # Equal queries side by side: their paths are walked once.
         order = np.argsort(rel * self.num_entities + entity, kind="stable")
@@ -294,15 +292,19 @@ class PathFeatures:
 
         return run_slices(add, len(entity), no_scratch, self.num_threads)
 
-    def _arrivals(self, side: str, columns: Ids) -> Arrivals:
-        """Finds the last steps to columns, once for the same array."""
+    def to_columns(self, side: str, columns: Ids) -> tuple[Paths, Arrivals]:
+        """Returns what kernels need to walk queries for a side to some entities.
+
+        The last steps to columns are looked for once for the same array.
+        """
+        check_side(side)
         last = self._last_arrivals.get(side)
         if last is None or last.entity is not columns:
             check_ids({"entities": (columns, self.num_entities)})
             check_distinct(columns, "entities")
             last = arrivals_at(*self._paths[side], columns)
             self._last_arrivals[side] = last
-        return last
+        return self._paths[side], last
 
     def remember(self) -> None:
         """Walks the queries that the facts answer, and keeps what is reached.

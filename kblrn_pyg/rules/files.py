@@ -89,6 +89,11 @@ def write_rules(rules: RuleSet, path: PathLike, format: str = "amie") -> None:
             "'format' must be amie or anyburl to write rules with constants (got "
             f"{format!r})"
         )
+    if rules.constants and rules.constants.speaks_of_numbers:
+        raise ValueError(
+            "'rules' must have no intervals of numbers to be written as text, which "
+            "has no words for them: use 'RuleSet.save'"
+        )
     with whole_file(path, "w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{line}\n" for line in _written(rules, chosen))
 

@@ -13,6 +13,7 @@ from torch_geometric.data import HeteroData
 from kblrn_pyg.data import DataError, Names
 from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.data.store import load_tensors, save_tensors
+from kblrn_pyg.frames import html_table, to_frame
 from kblrn_pyg.rules.columns import (
     UNKNOWN,
     Ids,
@@ -398,6 +399,30 @@ class RuleSet:
         lines = [rule_text(self, i) for i in range(len(self))]
         lines += [str(self.constants)] if self.constants else []
         return "\n".join(lines)
+
+    def to_frame(self) -> Any:
+        """Returns a :class:`pandas.DataFrame` with a row for each path rule."""
+        return to_frame(self._figures())
+
+    def _repr_html_(self) -> str:
+        columns = self._figures()
+        return html_table(list(columns), list(zip(*columns.values())), repr(self))
+
+    def _figures(self) -> dict[str, list[Any]]:
+        """Returns the relation, the body and the measures of each rule."""
+        from kblrn_pyg.rules.text import body_text
+
+        unknown = {"support": self.support, "head_size": self.head_size}
+        columns: dict[str, list[Any]] = {
+            "relation": [self.relations[i] for i in self.head.tolist()],
+            "body": [body_text(self, i) for i in range(len(self))],
+        }
+        columns |= {
+            name: [None if value == UNKNOWN else value for value in column.tolist()]
+            for name, column in unknown.items()
+        }
+        names = ("head_coverage", "confidence", "pca_confidence", "estimated")
+        return columns | {name: getattr(self, name).tolist() for name in names}
 
     def __repr__(self) -> str:
         sizes = f"{len(self)}, relations={len(self.relations)}"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kblrn_pyg.settings import changed, setting
+from kblrn_pyg.settings import changed, check_bins, setting
 
 # What the paper used: AMIE+ with its defaults and a minimal support of 1.
 PAPER = {
@@ -77,12 +77,16 @@ class ConstantSettings:
     max_degree: int = setting(
         MAX_DEGREE, "entities with more facts are no examples of rules"
     )
+    bins: int = setting(
+        0, "bodies about numbers: 2, 4, 8, … up to this many bins of an attribute"
+    )
 
     def __post_init__(self) -> None:
         check_fractions(
             min_confidence=self.min_confidence,
             min_pca_confidence=self.min_pca_confidence,
         )
+        check_bins("bins", self.bins, least=0)
         for name in ("min_support", "max_rules", "max_degree"):
             if getattr(self, name) < 1:
                 raise ValueError(

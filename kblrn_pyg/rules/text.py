@@ -119,9 +119,16 @@ def constant_atoms(
         name_of (callable): Returns what an entity is called.
     """
 
+    num_codes = 2 * len(rules.relations)
+
     def atom(code: int, entity: int) -> str:
         if code < 0:
             return ""
+        if code >= num_codes:
+            assert rules.intervals is not None
+            attribute = code - num_codes
+            before, behind = rules.intervals.around(attribute, entity)
+            return f"{before}{rules.intervals.attributes[attribute]}(x){behind}"
         other = "·" if entity < 0 else name_of(entity)
         ends = f"{other}, x" if code & 1 else f"x, {other}"
         return f"{rules.relations[code >> 1]}({ends})"

@@ -35,10 +35,18 @@ def read_histories(paths: Sequence[PathLike]) -> list[History]:
     r"""Reads the logs of runs.
 
     Args:
-        paths (sequence): The folders of the runs.
+        paths (sequence): The folders of the runs. A run whose experts learned apart
+            has a history for each of its stages.
     """
-    folders = list(dict.fromkeys(Path(path).resolve() for path in paths))
+    given = dict.fromkeys(Path(path).resolve() for path in paths)
+    folders = [folder for path in given for folder in _logged(path)]
     return [_read(Run(path), name) for path, name in zip(folders, _names(folders))]
+
+
+def _logged(folder: Path) -> list[Path]:
+    """Returns the folders of the stages of a run, or that of the run."""
+    logs = sorted(folder.glob("stages/*/log.jsonl"))
+    return [log.parent for log in logs] or [folder]
 
 
 def _read(run: Run, name: str) -> History:

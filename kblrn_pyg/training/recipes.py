@@ -141,15 +141,13 @@ PAPER = Recipe(
 )
 
 
-def _embeddings() -> dict[str, Any]:
+def _embeddings(n3: float) -> dict[str, Any]:
     """The loss over all entities; batches are of queries, with all answers."""
     return {
         "num_negatives": None,
         "reciprocal": True,
-        "n3": 0.05,
-        "relation_prediction": 4.0,
+        "n3": n3,
         "precision": "bfloat16",
-        "evidence_kinds": True,
     }
 
 
@@ -183,7 +181,7 @@ MODERN = Recipe(
     name="modern",
     scorers=("complex",),
     sizes=(512,),
-    model=_embeddings(),
+    model=_embeddings(n3=0.05) | {"relation_prediction": 4.0, "evidence_kinds": True},
     paper_rules=False,
     schedule=_adagrad(epochs=30),
     without_latent=_features(epochs=12),
@@ -198,16 +196,12 @@ MODERN = Recipe(
     apart=True,
     changes={
         "FB15k": {
-            "sizes": (100,),
-            "model": _dropped(0.2),
+            "sizes": (256,),
+            "model": _embeddings(n3=0.01),
             "evidence_alone": _EVIDENCE,
             # What rules of little confidence reach would be 45 times as many entities.
             "paper_rules": True,
-            "schedule": Schedule(
-                {"batch_size": 256, "lr": 0.004, "lr_decay": 0.9, "validate_every": 3},
-                epochs=24,
-                patience=2,
-            ),
+            "schedule": _adagrad(epochs=24),
         },
         "FB122": {
             "sizes": (200,),
@@ -216,9 +210,9 @@ MODERN = Recipe(
             "evidence_alone": _EVIDENCE,
         },
         "WN18": {
-            "sizes": (100,),
-            "model": _dropped(0.3),
-            "schedule": _adam(12),
+            "sizes": (256,),
+            "model": _embeddings(n3=0.05),
+            "schedule": _adagrad(epochs=18),
             "evidence_alone": _EVIDENCE,
         },
     },

@@ -5,7 +5,7 @@ import logging
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,9 @@ _KINDS: dict[str, tuple[type, str]] = {
     "dataset": (str, "a name or a path"),
     "root": (str, "a path"),
     "threads": (int, "a number"),
+    "device": (str, "a name"),
+    "all_facts": (bool, "true or false"),
+    "recipe": (dict, "values by name"),
 }
 
 
@@ -38,6 +41,7 @@ class Run:
     * :obj:`log.jsonl`: a line of JSON for each validation;
     * :obj:`checkpoint.pt`: the state to continue from, and the best weights;
     * :obj:`model.pt`: the model, usable without the data set;
+    * :obj:`stages/`: a folder for each stage, if experts learned apart;
     * :obj:`tensorboard/`: the log for TensorBoard, if asked for.
 
     Args:
@@ -121,13 +125,13 @@ class Run:
 
         A run that is continued starts with the lines of its checkpoint. What a
         killed process wrote after it, perhaps half a line, is dropped, and so
-        are the files that it had not finished. A new folder is removed if this,
-        or what is done in the context, fails.
+        are the files that it had not finished. A new folder, and those made for it,
+        are removed if this, or what is done in the context, fails.
 
         Args:
             lines (iterable, optional): The lines. (default: :obj:`()`)
         """
-        is_new, lines = not self.path.exists(), list(lines)
+        new, lines = _missing_folders(self.path), list(lines)
         try:
             self.lock()
             for unfinished in self.path.glob(f".*.{'[0-9a-f]' * 8}"):
@@ -140,8 +144,11 @@ class Run:
         except BaseException:
             is_ours = self._lock is not None
             self.close()
-            if is_new and is_ours:
+            if new and is_ours:
                 shutil.rmtree(self.path, ignore_errors=True)
+                for folder in new[1:]:
+                    with suppress(OSError):  # others may have used it
+                        folder.rmdir()
             raise
 
     def log(self, line: Mapping[str, Any]) -> None:
@@ -202,6 +209,12 @@ class Run:
 
     def __repr__(self) -> str:
         return f"{self.__class__.__name__}({str(self.path)!r})"
+
+
+def _missing_folders(path: Path) -> list[Path]:
+    """Returns a folder and those above it that do not exist, the innermost first."""
+    folders = [path.absolute(), *path.absolute().parents]
+    return [folder for folder in folders if not folder.exists()]
 
 
 def _locked(path: Path) -> int:

@@ -24,8 +24,18 @@ SEEDS = {
     "a.csv": 'head,relation,tail\n"Ada, B.",spouse,Ben\nBen,knows,"C""y"\n',
     "a.nt": f'<x:a> <x:r> <x:b> .\n<x:a> <x:n> "1999-01-01"^^<{_XSD}date> .\n'
     f'<x:b> <x:n> "7"^^<{_XSD}gYear> .\n_:c <x:r> <x:a> . # end\n',
+    "b.csv": 'Ada;spouse;Ben\n"Ben";knows;Cy\n',
+    "a.ttl": f"@prefix x: <x:> .\nx:a x:r x:b ; x:n 7 .\nx:b x:n '7'^^<{_XSD}gYear> .\n",
+    "a.rdf": "<?xml version='1.0'?>\n<!DOCTYPE r [<!ENTITY n 'x:'>]>\n<rdf:RDF "
+    "xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:x='x:'>\n"
+    "<rdf:Description rdf:about='&n;a'><x:r rdf:resource='x:b'/><x:n>7</x:n>"
+    "</rdf:Description></rdf:RDF>\n",
 }
-NUMBERS = "Ada\tborn\t1950\nBen\tborn\t-1e3\nAda\theight\t1.75\n"
+NUMBERS = {
+    "v.tsv": "Ada\tborn\t1950\nBen\tborn\t-1e3\nAda\theight\t1.75\n",
+    "w.csv": "entity;born;height;town\nAda;1950-05-01;1,7;Rome\nBen;;NaN;\n",
+}
+LABELS = "id,name\nAda,Ada L.\nBen,\n"
 RULES = {
     "amie": "?a  a  ?c  ?c  b  ?b   => ?a  r  ?b\t0.5\t0.5\t0.5\t1\t2\t2\n",
     "anyburl": "10\t5\t0.5\tr(X,Y) <= a(X,A), b(A,Y)\n",
@@ -89,8 +99,14 @@ def attack_triples(data: st.DataObject) -> str:
 
 def attack_numbers(data: st.DataObject) -> str:
     """Reads numbers of entities."""
-    path = _written(data, "v.tsv", _mutated(data, NUMBERS))
-    options = {"min_entities": 1, "strict": data.draw(st.booleans())}
+    name = data.draw(st.sampled_from(tuple(NUMBERS)))
+    path = _written(data, name, _mutated(data, NUMBERS[name]))
+    options: dict[str, Any] = {"min_entities": 1, "strict": data.draw(st.booleans())}
+    options |= data.draw(
+        st.sampled_from([{}, {}, {"wide": True}, {"wide": False}, {"decimal": ","}])
+    )
+    if data.draw(st.booleans()):
+        options["labels"] = _written(data, "l.csv", _mutated(data, LABELS))
     return _read(lambda: read_kb([("Ada", "r", "Ben")], numerical=path, **options))
 
 

@@ -39,6 +39,8 @@ class Families(InMemoryDataset):
 
     splits = ("train", "val", "test")
     counts = COUNTS["Families"]
+    # How the names of the files of triples end.
+    _endings: tuple[str, ...] = ("",)
 
     def __init__(
         self,
@@ -51,9 +53,9 @@ class Families(InMemoryDataset):
             raise ValueError(f"'split' must be one of {self.splits} (got {split!r})")
         super().__init__(root, transform, pre_transform)
         kbs, _ = read_kb(
-            _HERE / "train.tsv",
-            _HERE / "valid.tsv",
-            _HERE / "test.tsv",
+            self._triples("train"),
+            self._triples("valid"),
+            self._triples("test"),
             _HERE / "numerical.tsv",
         )
         check_counts(kbs, self.counts, type(self).__name__)
@@ -63,3 +65,39 @@ class Families(InMemoryDataset):
 
     def __repr__(self) -> str:
         return f"{self.__class__.__name__}({self.split!r})"
+
+    def _triples(self, name: str) -> Path | list[tuple[str, ...]]:
+        """Returns the triples of a split, or the file of all of them."""
+        paths = [_HERE / f"{name}{ending}.tsv" for ending in self._endings]
+        if len(paths) == 1:
+            return paths[0]
+        lines = [line for path in paths for line in path.read_text("utf-8").split("\n")]
+        return [tuple(line.split("\t")) for line in lines if line]
+
+
+class FamiliesNum(Families):
+    r"""The people and towns of :class:`Families`, with four relations more, which ask
+    more of numbers than one difference:
+
+    * :obj:`taught` has two peaks, at 12 and at 44 years;
+    * :obj:`dances_with` joins people of like height, where three of ten pairs have no
+      known heights, and those without among themselves;
+    * :obj:`wears` leads to a size, which follows from the height of one side;
+    * :obj:`trades_with` joins towns at a distance of about 120 kilometres.
+
+    2,237 entities, 16 relations, 18,376 training, 2,020 validation and 2,020 test
+    triples, 5 attributes.
+
+    Args:
+        root (str, optional): Not used, see :class:`Families`.
+            (default: :obj:`None`)
+        split (str, optional): :obj:`"train"`, :obj:`"val"` or :obj:`"test"`.
+            (default: :obj:`"train"`)
+        transform (callable, optional): A transform applied before every
+            access. (default: :obj:`None`)
+        pre_transform (callable, optional): A transform applied once.
+            (default: :obj:`None`)
+    """
+
+    counts = COUNTS["Families-num"]
+    _endings = ("", "_num")

@@ -1,4 +1,4 @@
-"""Triples and numbers out of N-Triples files, streamed."""
+"""Triples and numbers out of RDF files, streamed."""
 
 import math
 from array import array
@@ -12,9 +12,10 @@ import numpy as np
 
 from kblrn_pyg.data.dates import decimal_year
 from kblrn_pyg.data.errors import DataError
-from kblrn_pyg.data.rows import PathLike, open_source
+from kblrn_pyg.data.rows import PathLike, ending, open_source
 from kblrn_pyg.data.triples import Index, NamedTriples, distinct_triples
 from kblrn_pyg.data.values import NamedValues, average_repeated
+from kblrn_pyg.data.xml_entities import without_nested_entities
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _FREEBASE = "http://rdf.freebase.com/ns/type."
@@ -26,6 +27,16 @@ _NUMBERS = (
 _DATES = ("gYear", "gYearMonth", "date", "dateTime")
 
 _TICK = 1 << 16
+
+# The formats of pyoxigraph by the endings of files, with what errors call them.
+FORMATS = {
+    ".nt": ("N_TRIPLES", "N-Triples"),
+    ".nq": ("N_QUADS", "N-Quads"),
+    ".ttl": ("TURTLE", "Turtle"),
+    ".rdf": ("RDF_XML", "RDF/XML"),
+    ".owl": ("RDF_XML", "RDF/XML"),
+    ".xml": ("RDF_XML", "RDF/XML"),
+}
 
 
 def _number(text: str) -> float:
@@ -46,14 +57,14 @@ CONVERTERS = {
 
 
 @dataclass(frozen=True)
-class NTriples:
-    r"""What an N-Triples file holds.
+class RDFContent:
+    r"""What an RDF file holds.
 
     Args:
         triples (NamedTriples): The statements whose object is an entity.
         values (NamedValues): The statements whose object is a number or date.
-        num_other_literals (int): How many statements have another literal or
-            a number that is not finite, and were skipped.
+        num_other_literals (int): How many statements have another literal, a
+            number that is not finite, or a triple as object, and were skipped.
     """
 
     triples: NamedTriples
@@ -61,13 +72,21 @@ class NTriples:
     num_other_literals: int
 
 
-def read_ntriples(
+def is_rdf(path: PathLike) -> bool:
+    """Tells whether a file is RDF, by its ending."""
+    return ending(path) in FORMATS
+
+
+def read_rdf(
     path: PathLike,
     entities: Container[str] | None = None,
     progress: bool = False,
     average: bool = True,
-) -> NTriples:
-    r"""Reads an N-Triples file (:obj:`.nt` or :obj:`.nt.gz`) as a stream.
+) -> RDFContent:
+    r"""Reads an RDF file as a stream: N-Triples (:obj:`.nt`), N-Quads (:obj:`.nq`,
+    whose graphs are joined), Turtle (:obj:`.ttl`) or RDF/XML (:obj:`.rdf`,
+    :obj:`.owl`, :obj:`.xml`), each :obj:`.gz` or not. Another ending is read as
+    N-Triples.
 
     Literals of the numeric and date types of XML Schema, and of Freebase's
     own :obj:`type.int`, :obj:`type.float` and :obj:`type.datetime`, become
@@ -94,24 +113,27 @@ def read_ntriples(
         import pyoxigraph
     except ImportError:
         raise ImportError(
-            "reading N-Triples needs pyoxigraph: pip install 'kblrn_pyg[rdf]'"
+            "reading RDF needs pyoxigraph: pip install 'kblrn_pyg[rdf]'"
         ) from None
     path = Path(path)
-    collector = _Collector(pyoxigraph.Literal, entities)
+    form, title = FORMATS.get(ending(path), FORMATS[".nt"])
+    collector = _Collector(pyoxigraph, entities)
     num_statements = 0
     try:
         with open_source(path, progress) as (file, tick):
+            if form == "RDF_XML":
+                file = without_nested_entities(path, file)
             quads = pyoxigraph.parse(
-                input=file, format=pyoxigraph.RdfFormat.N_TRIPLES, lenient=True
+                input=file, format=getattr(pyoxigraph.RdfFormat, form), lenient=True
             )
             while count := collector.take(quads, _TICK):
                 num_statements += count
                 tick()
     except SyntaxError as error:
-        message = f"{error.msg.rpartition(': ')[2]}, expected N-Triples"
+        message = f"{error.msg.rpartition(': ')[2]}, expected {title}"
         raise DataError(message, path, error.lineno) from None
     if num_statements == 0:
-        raise DataError("the file is empty, expected N-Triples", path, 1)
+        raise DataError(f"the file is empty, expected {title}", path, 1)
     return collector.result(average)
 
 
@@ -122,8 +144,8 @@ class _Collector:
     they are the keys; texts are made once for each entity, at the end.
     """
 
-    def __init__(self, literal: type, entities: Container[str] | None) -> None:
-        self.literal = literal
+    def __init__(self, rdf: Any, entities: Container[str] | None) -> None:
+        self.literal, self.triple = rdf.Literal, rdf.Triple
         self.entities = entities
         self.entity_id, self.relation_id, self.attribute_id = Index(), Index(), Index()
         self.triple_ids = [np.empty(0, np.int64)]
@@ -133,7 +155,7 @@ class _Collector:
 
     def take(self, quads: Any, limit: int) -> int:
         """Reads up to :obj:`limit` statements and returns how many there were."""
-        literal, entities = self.literal, self.entities
+        literal, triple, entities = self.literal, self.triple, self.entities
         entity_id, relation_id = self.entity_id, self.relation_id
         ids: list[int] = []
         count = 0
@@ -141,6 +163,9 @@ class _Collector:
             count += 1
             subject, object = quad.subject, quad.object
             is_literal = type(object) is literal
+            if type(object) is triple or type(subject) is triple:
+                self.num_other_literals += 1
+                continue
             if entities is not None and not (
                 _text(subject) in entities and (is_literal or _text(object) in entities)
             ):
@@ -165,7 +190,7 @@ class _Collector:
         self.value_ids.extend((self.entity_id[subject], self.attribute_id[predicate]))
         self.values.append(value)
 
-    def result(self, average: bool) -> NTriples:
+    def result(self, average: bool) -> RDFContent:
         names = [_text(node) for node in self.entity_id]
         head, rel, tail = np.concatenate(self.triple_ids).reshape(-1, 3).T
         # Entities that have triples are numbered anew; others have numbers only.
@@ -179,11 +204,14 @@ class _Collector:
         values = NamedValues(
             names, attributes, entity, attribute, np.array(self.values, np.float64)
         )
-        return NTriples(
+        return RDFContent(
             distinct_triples(entities, relations, new_id[head], rel, new_id[tail]),
             average_repeated(values) if average else values,
             self.num_other_literals,
         )
+
+
+read_ntriples = read_rdf
 
 
 def _text(node: Any) -> str:

@@ -1,0 +1,60 @@
+"""Learn which scores of a run mean which probabilities, from its validation set."""
+
+import argparse
+
+from kblrn_pyg.cli.options import add_run
+from kblrn_pyg.data import DataError
+from kblrn_pyg.table import format_table
+from kblrn_pyg.training.run import Run
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_run(parser, needs_splits=True)
+    parser.add_argument(
+        "--negatives",
+        choices=("observed", "all"),
+        default="observed",
+        help="what replaces an entity of a true triple to make a false one: an entity "
+        "that the relation has on that side, or any (default: observed)",
+    )
+    parser.add_argument(
+        "--ratio",
+        type=float,
+        default=1.0,
+        metavar="X",
+        help="the number of false triples for each true one (default: 1)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="the seed of the choice of false triples"
+    )
+    parser.add_argument(
+        "--bins", action="store_true", help="print the reliability of each bin"
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    if not 0 < options.ratio < float("inf"):
+        raise DataError(f"--ratio must be positive (got {options.ratio})")
+    of_run = Run(options.run)
+    of_run.read_settings()  # or else it is not a run
+    # Only now, as torch takes seconds to import.
+    from kblrn_pyg.evaluation import calibrate, reliability_of
+    from kblrn_pyg.runs import load_run
+
+    model, splits, _ = load_run(options.run, dataset=options.dataset)
+    choices = {"ratio": options.ratio, "negatives": options.negatives}
+    choices |= {"seed": options.seed}
+    model.calibration = calibrate(model, splits["val"], [splits["test"]], **choices)
+    own, total = model.calibration.num_own, len(model.calibration)
+    print(f"{own:,} of {total:,} relations have numbers of their own")
+    rows, bins = [], []
+    for split, other in (("val", "test"), ("test", "val")):
+        found = reliability_of(model, splits[split], [splits[other]], options.seed + 1)
+        rows.append([split, int(found.count.sum()), f"{found.error:.4f}"])
+        bins.append(f"\n{split}\n{found}")
+    header = ["split", "triples", "expected calibration error"]
+    print(format_table(header, rows))
+    if options.bins:
+        print("\n".join(bins))
+    model.save(of_run.model_path)
+    print(f"saved {of_run.model_path}")

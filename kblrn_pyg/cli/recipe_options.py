@@ -1,0 +1,94 @@
+"""The options of 'kblrn train' that choose a recipe."""
+
+import argparse
+from pathlib import Path
+
+from kblrn_pyg.data import DataError
+from kblrn_pyg.recipes.budget import parse_budget
+from kblrn_pyg.recipes.device import DEVICES
+from kblrn_pyg.recipes.files import PLAN_PATH, read_recipe
+from kblrn_pyg.recipes.named import NAMES
+from kblrn_pyg.recipes.recipe import Recipe
+from kblrn_pyg.training.run import Run
+
+# The settings are those of the options, and their defaults those of the help text.
+NO_RECIPE = "none"
+# Who names these builds a model of their own.
+_OWN_MODEL = ("experts", "scorer", "begin_with")
+
+
+def add_recipe(parser: argparse.ArgumentParser) -> None:
+    """Adds the options."""
+    names = "; ".join(f"{name}: {text}" for name, text in NAMES.items())
+    parser.add_argument(
+        "--recipe",
+        metavar="NAME|FILE|RUN",
+        help=f"{names}; {NO_RECIPE}: the settings that follow, with their defaults; or "
+        "a recipe file, or a run whose recipe to use. Options that are given override "
+        "the recipe. (default: auto, but none if --experts, --scorer or --begin-with "
+        "are given)",
+    )
+    parser.add_argument(
+        "--budget",
+        metavar="TIME",
+        help="the time that recipe auto may take, such as 10m or 2h (default: 1h)",
+    )
+    parser.add_argument(
+        "--device",
+        choices=DEVICES,
+        help="the device to train on (default: auto, CUDA if there is any)",
+    )
+    parser.add_argument(
+        "--all-facts",
+        action="store_true",
+        help="learn validation and test facts, too, by a recipe that was chosen "
+        "before; the model cannot be evaluated then",
+    )
+
+
+def recipe_of(options: argparse.Namespace) -> str:
+    """Returns the recipe that options ask for, once its name or file is checked."""
+    is_own = any(hasattr(options, name) for name in _OWN_MODEL)
+    recipe = options.recipe or (NO_RECIPE if is_own else "auto")
+    if options.budget is not None:
+        parse_budget(options.budget)
+        if recipe != "auto":
+            raise DataError(
+                f"--budget has no effect on recipe {recipe}, leave it out or add "
+                "'--recipe auto'"
+            )
+    found = None
+    if recipe not in (*NAMES, NO_RECIPE):
+        if not Path(recipe).exists():
+            raise DataError(
+                f"--recipe must be one of {', '.join(NAMES)}, {NO_RECIPE}, a file or a "
+                f"run (got {recipe!r})"
+            )
+        found = read_recipe(recipe)
+    if hasattr(options, "begin_with") and recipe != NO_RECIPE:
+        raise DataError(f"--begin-with has no effect on recipe {recipe}, leave it out")
+    if options.all_facts and not options.resume:
+        _check_chosen(recipe, found, hasattr(options, "epochs"))
+    return recipe
+
+
+def is_staged(folder: Run) -> bool:
+    """Tells whether a run has several stages, with a plan to go on with."""
+    return (folder.path / PLAN_PATH).exists()
+
+
+def _check_chosen(recipe: str, found: Recipe | None, has_epochs: bool) -> None:
+    """Refuses to learn everything before it is known for how long, and how."""
+    if found is None:
+        if recipe in (NO_RECIPE, "paper") and has_epochs:
+            return
+        raise DataError(
+            "--all-facts needs settings that were chosen: train without it first, then "
+            "add '--recipe RUN', the folder of that run"
+        )
+    is_chosen = len(found.stages) == len(found.groups)
+    if not is_chosen or (len(found.groups) > 1 and found.factors is None):
+        raise DataError(
+            f"--all-facts needs a recipe with one stage for each expert and with "
+            f"factors, as 'kblrn train' writes it ({recipe} has not)"
+        )

@@ -1,0 +1,56 @@
+"""Names to read for identifiers."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from kblrn_pyg.data.header import LABELS, Columns
+from kblrn_pyg.data.sources import Source, source_rows
+
+
+def read_labels(
+    source: Source,
+    header: bool | None = None,
+    columns: Sequence[str] | None = None,
+    separator: str | None = None,
+    progress: bool = False,
+) -> dict[str, str]:
+    r"""Reads (id, name) rows; of several names of an identifier, the first counts.
+
+    Args:
+        source: A delimited file, a :class:`pandas.DataFrame`, or an iterable.
+        header (bool, optional): Whether a file's first row is a header. If
+            :obj:`None`, one of well-known names is; any other does no harm, as it
+            is not an identifier. (default: :obj:`None`)
+        columns (sequence, optional): The names of the two columns, if there are
+            others. (default: :obj:`None`)
+        separator (str, optional): What separates the fields of a file.
+            (default: :obj:`None`, what its first row tells)
+        progress (bool, optional): Whether to show a progress bar.
+            (default: :obj:`False`)
+
+    Example:
+        >>> read_labels([("Q42", "Douglas Adams"), ("Q5", None)])
+        {'Q42': 'Douglas Adams'}
+    """
+    wanted = Columns(LABELS, header, columns, separator=separator)
+    labels: dict[str, str] = {}
+    for block in source_rows(source, wanted, progress):
+        for identifier, name in zip(*block.columns):
+            if name.strip():
+                labels.setdefault(identifier, name)
+    return labels
+
+
+def labelled(names: Sequence[str], labels: Mapping[str, str]) -> list[str]:
+    r"""Puts labels in place of identifiers, such that names still differ.
+
+    Example:
+        >>> labelled(["P22", "P25", "P40"], {"P22": "parent", "P25": "parent"})
+        ['parent (P22)', 'parent (P25)', 'P40']
+    """
+    found = [labels.get(name, name) for name in names]
+    owners = Counter(found)
+    return [
+        label if label == name or owners[label] == 1 else f"{label} ({name})"
+        for name, label in zip(names, found)
+    ]

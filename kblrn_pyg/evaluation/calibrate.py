@@ -1,0 +1,304 @@
+"""Fits probabilities that triples are true to a validation set."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch_geometric.data import Data, HeteroData
+
+from kblrn_pyg.data import flat_triples
+from kblrn_pyg.data.known import KnownFacts
+from kblrn_pyg.evaluation.evaluate import side_by_side
+from kblrn_pyg.evaluation.model import device_of, evaluating, kb_for, listed
+from kblrn_pyg.evaluation.reliability import Reliability
+from kblrn_pyg.nn import KBLRN
+from kblrn_pyg.nn.calibration import NEGATIVES, Calibration
+from kblrn_pyg.progress import ProgressBar
+
+Floats = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+# How many triples are scored at once.
+_TRIPLES = 1 << 11  # so that rows of embeddings stay in the cache
+# How often a false triple that is a fact is drawn again.
+_MAX_DRAWS = 20
+# How far the numbers of a relation may be from those of all, as a variance.
+_SPREAD = 3.0
+_MAX_STEPS = 50
+
+
+class LabelledTriples(NamedTuple):
+    r"""True triples, and false ones.
+
+    Args:
+        head (numpy.ndarray): The head of each triple.
+        rel (numpy.ndarray): The relation of each triple.
+        tail (numpy.ndarray): The tail of each triple.
+        is_true (numpy.ndarray): Whether it is true.
+    """
+
+    head: Ids
+    rel: Ids
+    tail: Ids
+    is_true: NDArray[np.bool_]
+
+
+def calibrate(
+    model: KBLRN,
+    data: HeteroData | Data,
+    filter_with: Iterable[HeteroData | Data] = (),
+    ratio: float = 1.0,
+    negatives: str = "observed",
+    least: int = 10,
+    seed: int = 0,
+) -> Calibration:
+    r"""Finds out which scores mean which probabilities, by logistic regression.
+
+    Triples that a knowledge base asks about are true. For each of them, a false one
+    is drawn: its head or its tail, by turns, is replaced by an entity that the
+    relation has on that side in training (:obj:`"observed"`) or by any entity
+    (:obj:`"all"`), so that no known fact results. Relations with few triples have
+    the slope and the intercept of all relations together, others their own.
+
+    Args:
+        model (KBLRN): The model, whose :obj:`calibration` is not changed.
+        data (HeteroData or Data): The validation split: what it asks about must not
+            have been learned.
+        filter_with (iterable, optional): Splits whose triples are facts, too, such
+            as the test split. (default: :obj:`()`)
+        ratio (float, optional): The number of false triples for each true one.
+            (default: :obj:`1.0`)
+        negatives (str, optional): See above. (default: :obj:`"observed"`)
+        least (int, optional): The least number of true triples that a relation
+            needs to have numbers of its own. (default: :obj:`10`)
+        seed (int, optional): The seed of the choice of false triples.
+            (default: :obj:`0`)
+    """
+    if least < 1:
+        raise ValueError(f"'least' must be positive (got {least})")
+    triples = labelled_triples(model, data, filter_with, ratio, negatives, seed)
+    scores = triple_scores(model, triples.head, triples.rel, triples.tail)
+    mean, std = scores.mean(), scores.std() or 1.0
+    values, truth = (scores - mean) / std, triples.is_true.astype(np.float64)
+    whole = _fit(values, truth, np.zeros(2), np.zeros(2))
+    if whole[0] <= 0:
+        raise ValueError(
+            "the scores of true triples must be higher than those of false ones: the "
+            "model has not learned anything about this split"
+        )
+    found = np.tile(whole, (model.num_relations, 1))
+    count = np.bincount(
+        triples.rel[triples.is_true], minlength=model.num_relations
+    ).astype(np.int64)
+    precision = np.full(2, 1 / _SPREAD)
+    for r in np.flatnonzero(count >= least):
+        rows = triples.rel == r
+        own = _fit(values[rows], truth[rows], whole, precision)
+        if own[0] > 0:
+            found[r] = own
+        else:
+            count[r] = 0
+    count[count < least] = 0
+    slope = found[:, 0] / std
+    intercept = found[:, 1] - slope * mean
+    return Calibration(
+        torch.from_numpy(slope),
+        torch.from_numpy(intercept),
+        torch.from_numpy(count),
+        float(ratio),
+        negatives,
+    )
+
+
+def labelled_triples(
+    model: KBLRN,
+    data: HeteroData | Data,
+    filter_with: Iterable[HeteroData | Data] = (),
+    ratio: float = 1.0,
+    negatives: str = "observed",
+    seed: int = 0,
+) -> LabelledTriples:
+    r"""Returns what a knowledge base asks about, and false triples.
+
+    Args:
+        model (KBLRN): The model.
+        data (HeteroData or Data): The knowledge base.
+        filter_with (iterable, optional): See :meth:`calibrate`.
+            (default: :obj:`()`)
+        ratio (float, optional): See :meth:`calibrate`. (default: :obj:`1.0`)
+        negatives (str, optional): See :meth:`calibrate`.
+            (default: :obj:`"observed"`)
+        seed (int, optional): See :meth:`calibrate`. (default: :obj:`0`)
+    """
+    if not 0 < ratio < np.inf:
+        raise ValueError(f"'ratio' must be positive (got {ratio})")
+    if negatives not in NEGATIVES:
+        names = ", ".join(NEGATIVES)
+        raise ValueError(f"'negatives' must be one of {names} (got {negatives!r})")
+    data = kb_for(model, data)
+    others = [data, *model.known, *listed(filter_with, "filter_with")]
+    known = KnownFacts(data, others, "filter_with")
+    true = [column.numpy() for column in flat_triples(data, "edge_label_index")]
+    if len(true[0]) == 0:
+        raise ValueError("'data' must ask about at least one triple (got none)")
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(max(1, round(ratio * len(true[0])))) % len(true[0])
+    false = _Corruption(data, known, negatives, rng).of([one[order] for one in true])
+    labels = np.repeat([True, False], [len(true[0]), len(false[0])])
+    head, rel, tail = (np.concatenate(both) for both in zip(true, false))
+    return LabelledTriples(head, rel, tail, labels)
+
+
+def reliability_of(
+    model: KBLRN,
+    data: HeteroData | Data,
+    filter_with: Iterable[HeteroData | Data] = (),
+    seed: int = 1,
+    num_bins: int = 15,
+) -> Reliability:
+    r"""Compares the probabilities of a calibrated model with what is true.
+
+    False triples are drawn as its calibration did.
+
+    Args:
+        model (KBLRN): The model.
+        data (HeteroData or Data): The split whose triples are true, such as the
+            test split.
+        filter_with (iterable, optional): See :meth:`calibrate`.
+            (default: :obj:`()`)
+        seed (int, optional): The seed of the choice of false triples.
+            (default: :obj:`1`)
+        num_bins (int, optional): The number of bins. (default: :obj:`15`)
+    """
+    found = model.calibration
+    if found is None:
+        raise ValueError("'model' must be calibrated (got one that is not)")
+    choices = found.ratio, found.negatives, seed
+    triples = labelled_triples(model, data, filter_with, *choices)
+    scores = triple_scores(model, triples.head, triples.rel, triples.tail)
+    probability = found.probability(
+        torch.from_numpy(scores), torch.from_numpy(triples.rel)
+    )
+    return Reliability.of(probability.numpy(), triples.is_true, num_bins)
+
+
+def triple_scores(model: KBLRN, head: Ids, rel: Ids, tail: Ids) -> Floats:
+    r"""Returns the score of each triple, by both of its queries if they differ.
+
+    Args:
+        model (KBLRN): The model.
+        head (numpy.ndarray): The head of each triple.
+        rel (numpy.ndarray): The relation of each triple.
+        tail (numpy.ndarray): The tail of each triple.
+    """
+    parts = expert_scores(model, head, rel, tail)
+    return np.sum(list(parts.values()), axis=0)
+
+
+def expert_scores(
+    model: KBLRN, head: Ids, rel: Ids, tail: Ids, progress: bool = False
+) -> dict[str, Floats]:
+    r"""Returns the score of each triple by each expert; see
+    :meth:`KBLRN.score_experts`.
+
+    Args:
+        model (KBLRN): The model.
+        head (numpy.ndarray): The head of each triple.
+        rel (numpy.ndarray): The relation of each triple.
+        tail (numpy.ndarray): The tail of each triple.
+        progress (bool, optional): Whether to show a progress bar.
+            (default: :obj:`False`)
+    """
+    device, size = device_of(model), len(head)
+    found = {name: np.empty(size) for name in model.experts}
+    columns = [np.ascontiguousarray(one) for one in (head, rel, tail)]
+
+    def score(begin: int, _: None) -> int:
+        part = slice(begin, min(begin + _TRIPLES, size))
+        h, r, t = (torch.from_numpy(one[part]).to(device) for one in columns)
+        for name, one in model.score_experts(h, r, t).items():
+            found[name][part] = one.double().cpu().numpy()
+        return part.stop - begin
+
+    bar = ProgressBar(total=size, desc="Scoring", unit="triple", disable=not progress)
+    with bar, evaluating(model):
+        for number in side_by_side(score, range(0, size, _TRIPLES), device):
+            bar.update(number)
+    return found
+
+
+class _Corruption:
+    """Makes false triples of true ones."""
+
+    def __init__(
+        self,
+        data: HeteroData,
+        known: KnownFacts,
+        negatives: str,
+        rng: np.random.Generator,
+    ) -> None:
+        self.known, self.rng = known, rng
+        self.num_nodes = int(data["entity"].num_nodes)
+        self.pools: list[tuple[Ids, Ids]] = []
+        for edge_type in data.edge_types:
+            ends = data[edge_type].edge_index.numpy()
+            pool = tuple(np.unique(end) for end in ends)
+            is_wide = negatives == "observed" and min(map(len, pool)) > 1
+            every = np.arange(self.num_nodes)
+            self.pools.append(pool if is_wide else (every, every))  # type: ignore[arg-type]
+
+    def of(self, triples: list[Ids]) -> list[Ids]:
+        false = [column.copy() for column in triples]
+        side = np.arange(len(false[0])) % 2  # heads and tails by turns
+        left = np.arange(len(false[0]))
+        for draw in range(_MAX_DRAWS):
+            # What is hard to make false may take any entity at last.
+            entity = self._draw(false[1][left], side[left], draw > _MAX_DRAWS // 2)
+            for end, column in ((0, false[0]), (1, false[2])):
+                rows = side[left] == end
+                column[left[rows]] = entity[rows]
+            wrong = self.known.contains(*(one[left] for one in false))
+            if not wrong.any():
+                return false
+            for one, before in zip(false, triples):
+                one[left[wrong]] = before[left[wrong]]
+            left = left[wrong]
+        keep = np.ones(len(false[0]), bool)
+        keep[left] = False  # there are no other triples
+        return [one[keep] for one in false]
+
+    def _draw(self, rel: Ids, side: Ids, any_entity: bool) -> Ids:
+        drawn = self.rng.integers(self.num_nodes, size=len(rel))
+        if any_entity:
+            return drawn
+        for code in np.unique(2 * rel + side).tolist():
+            pool = self.pools[code // 2][code % 2]
+            rows = np.flatnonzero(2 * rel + side == code)
+            drawn[rows] = pool[self.rng.integers(len(pool), size=len(rows))]
+        return drawn
+
+
+def _fit(values: Floats, truth: Floats, centre: Floats, precision: Floats) -> Floats:
+    """Finds slope and intercept by Newton's method, near others that are usual.
+
+    Platt's targets, which are not quite 0 and 1, keep them finite.
+    """
+    num_true = truth.sum()
+    high, low = (num_true + 1) / (num_true + 2), 1 / (len(truth) - num_true + 2)
+    target = np.where(truth > 0, high, low)
+    columns = np.stack([values, np.ones_like(values)], axis=1)
+    found = centre.copy()
+    for _ in range(_MAX_STEPS):
+        probability = 1 / (1 + np.exp(-np.clip(columns @ found, -500, 500)))
+        gradient = columns.T @ (probability - target) + precision * (found - centre)
+        weight = probability * (1 - probability)
+        hessian = (columns * weight[:, None]).T @ columns + np.diag(precision + 1e-9)
+        step = np.linalg.solve(hessian, gradient)
+        # Far from the optimum, a whole step may be too long.
+        step *= min(1.0, 5.0 / max(np.abs(step).max(), 1e-12))
+        found = found - step
+        if np.abs(step).max() < 1e-8:
+            break
+    return found

@@ -1,0 +1,193 @@
+"""Tuning the settings of a recipe by Optuna."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch_geometric.data import Data, HeteroData
+
+from kblrn_pyg.data import as_kb
+from kblrn_pyg.recipes.apply import grouped, stored_plan, train_stage
+from kblrn_pyg.recipes.choose import choose_recipe
+from kblrn_pyg.recipes.device import find_device
+from kblrn_pyg.recipes.files import PLAN_PATH, RECIPE_NAME, write_recipe
+from kblrn_pyg.recipes.material import Material
+from kblrn_pyg.recipes.recipe import Recipe, Stage
+from kblrn_pyg.recipes.space import parameters_of, suggest_stage
+from kblrn_pyg.rules import RuleSet
+from kblrn_pyg.training import Progress, Run
+
+logger = logging.getLogger(__name__)
+
+# The file of all trials in the folder of a run.
+TRIALS_NAME = "trials.db"
+# Trials of a stage that are not pruned, because there is nothing to compare with.
+_UNPRUNED = 3
+
+
+@dataclass(frozen=True)
+class TuneResult:
+    r"""What tuning has found.
+
+    Args:
+        recipe (Recipe): The best stages, to train by.
+        mrr (dict): The MRR of each of them on the validation set, by the letters of
+            its experts.
+        trials (dict): The number of trials of each, pruned ones included.
+    """
+
+    recipe: Recipe
+    mrr: dict[str, float]
+    trials: dict[str, int]
+
+
+def tune(
+    data: HeteroData | Data,
+    val: HeteroData | Data,
+    filter_with: Sequence[HeteroData | Data] = (),
+    trials: int = 30,
+    recipe: str | Recipe = "auto",
+    run: Run | None = None,
+    progress: bool = False,
+    device: str = "auto",
+    **fixed: Any,
+) -> TuneResult:
+    r"""Looks for good settings of the stages of a recipe.
+
+    Each stage is tuned on its own, by its MRR on the validation set; embeddings get
+    two thirds of the trials. The first trials are the stages of the recipe. Trials
+    that are worse than the median of the others after as many epochs are pruned.
+
+    Args:
+        data (HeteroData or Data): The knowledge base.
+        val (HeteroData or Data): The split to validate on.
+        filter_with (sequence, optional): Further splits whose answers do not count
+            as wrong in validation. (default: :obj:`()`)
+        trials (int, optional): The number of trials. (default: :obj:`30`)
+        recipe (str or Recipe, optional): The recipe to start from; see
+            :meth:`train_by_recipe`. (default: :obj:`"auto"`)
+        run (Run, optional): The folder that keeps all trials, in SQLite. If it has
+            some, tuning goes on with them. (default: :obj:`None`, keep nothing)
+        progress (bool, optional): Whether to show progress bars.
+            (default: :obj:`False`)
+        device (str, optional): See :meth:`train_by_recipe`.
+            (default: :obj:`"auto"`)
+        **fixed (optional): Settings that are not tuned, with their values.
+    """
+    _require_optuna()
+    if trials < 1:
+        raise ValueError(f"'trials' must be positive (got {trials})")
+    known = [as_kb(one) for one in filter_with]
+    place = find_device(device)
+    material = Material(as_kb(data), as_kb(val), known, place, progress)
+    plan = stored_plan(run) if run is not None else None
+    if plan is None:
+        plan = choose_recipe(recipe, material, changes=grouped(fixed))
+    if run is not None:
+        path = run.path / PLAN_PATH
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_recipe(plan, path)
+    search = _Search(plan, material, run, fixed)
+    found = {group: search.stage(group, trials) for group in plan.groups}
+    tuned = Recipe(
+        "tuned",
+        tuple(stage for stage, _, _ in found.values()),
+        plan.rules,
+        most_validated=plan.most_validated,
+        why=f"the best of {sum(number for _, _, number in found.values())} trials",
+    )
+    if run is not None:
+        write_recipe(tuned, run.path / RECIPE_NAME)
+    return TuneResult(
+        tuned,
+        {group: mrr for group, (_, mrr, _) in found.items()},
+        {group: number for group, (_, _, number) in found.items()},
+    )
+
+
+class _Search:
+    """Trials of all stages of a recipe."""
+
+    def __init__(
+        self,
+        plan: Recipe,
+        material: Material,
+        run: Run | None,
+        fixed: Mapping[str, Any],
+    ) -> None:
+        self.plan, self.run, self.fixed = plan, run, fixed
+        self.material = material.validated_with(plan.most_validated)
+        self.rules: RuleSet | None = material.rules(plan)
+
+    def stage(self, group: str, trials: int) -> tuple[Stage, float, int]:
+        """Returns the best stage, its MRR, and the number of its trials."""
+        from optuna.trial import TrialState
+
+        study = self._study(group)
+        stages = [one for one in self.plan.stages if one.experts == group]
+        # Those that a killed process has begun, and nobody will end.
+        for trial in study.get_trials(states=(TrialState.RUNNING,)):
+            study.tell(trial.number, state=TrialState.FAIL)
+        if not study.trials:
+            for one in stages:
+                if (values := parameters_of(one, self.fixed)) is not None:
+                    study.enqueue_trial(values)
+        ended = (TrialState.COMPLETE, TrialState.PRUNED)
+        share = self._share(group, trials)
+        missing = share - len(study.get_trials(states=ended))
+        if missing > 0:
+            study.optimize(lambda one: self._mrr(stages[0], one), n_trials=missing)
+        best = suggest_stage(stages[0], study.best_trial, self.fixed)
+        return best, study.best_value, len(study.get_trials(states=ended))
+
+    def _share(self, group: str, trials: int) -> int:
+        groups = self.plan.groups
+        if len(groups) == 1:
+            return trials
+        first = max(1, round(trials * 2 / 3))
+        others = max(1, (trials - first) // (len(groups) - 1))
+        return first if group == groups[0] else others
+
+    def _study(self, group: str) -> Any:
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        storage = None
+        if self.run is not None:
+            path = Path(self.run.path, TRIALS_NAME).resolve()
+            storage = f"sqlite:///{path}"
+        study = optuna.create_study(
+            study_name=group,
+            storage=storage,
+            direction="maximize",
+            pruner=optuna.pruners.MedianPruner(n_startup_trials=_UNPRUNED),
+            load_if_exists=True,
+        )
+        # A search that goes on must not try again what it has tried.
+        study.sampler = optuna.samplers.TPESampler(seed=len(study.trials))
+        return study
+
+    def _mrr(self, base: Stage, trial: Any) -> float:
+        import optuna
+
+        def report(progress: Progress) -> None:
+            trial.report(progress.line["val"]["mrr"], progress.epoch)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+
+        stage = suggest_stage(base, trial, self.fixed)
+        _, result = train_stage(stage, self.material, self.rules, callbacks=[report])
+        assert result.best_mrr is not None
+        logger.info("%s: MRR %.4f", stage, result.best_mrr)
+        return result.best_mrr
+
+
+def _require_optuna() -> None:
+    try:
+        import optuna  # noqa: F401
+    except ImportError:
+        raise ImportError(
+            "tuning needs Optuna, which is not installed: pip install 'kblrn_pyg[tune]'"
+        ) from None
