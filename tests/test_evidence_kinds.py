@@ -138,9 +138,31 @@ def test_three_ways_of_scoring_agree(seed, side):
         torch.testing.assert_close(some, whole[:, columns], **close)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_kept_of_facts_is_what_would_be_found(seed, monkeypatch):
+    triples, kb, _, features = make(seed)
+    kinds = KindFeatures(features)
+    asked = every_triple(kb)
+    before = kinds.pairs(*asked, what="own")
+    kinds.remember()
+    assert (kinds._own is not None) == bool(triples)
+    for fast, slow in zip(kinds.pairs(*asked, what="own"), before):
+        np.testing.assert_array_equal(fast, slow)
+    # What would take too much memory is not kept, and looked for once only.
+    monkeypatch.setattr("kblrn_pyg.rules.evidence_kinds._MAX_KEPT", 0)
+    other = KindFeatures(features)
+    other.remember()
+    assert other._own is None or len(before.pair) == 0
+    assert other._is_too_much == (len(before.pair) > 0)
+
+
+@pytest.mark.parametrize("max_kept", [0, 1, 1_000_000_000])
 @pytest.mark.parametrize("columns", [None, 3])
 @pytest.mark.parametrize("side", SIDES)
-def test_gradients_are_those_of_differences(side, columns):
+def test_gradients_are_those_of_differences(side, columns, max_kept, monkeypatch):
+    limit = "kblrn_pyg.rules.evidence_kinds._MAX_KEPT_OF_QUERIES"
+    monkeypatch.setattr(limit, max_kept)
+    monkeypatch.setattr("kblrn_pyg.rules.evidence_kinds._QUERIES_AT_ONCE", 4)
     _, kb, rules, _ = make(1)
     expert = random_expert(kb, rules).double()
     num_entities = kb["entity"].num_nodes

@@ -332,6 +332,73 @@ def pair_evidence(evidence, facts, found, leave_own):
 
 
 @njit(cache=True, nogil=True)
+def own_evidence(evidence, facts, found, found_left):
+    """Returns what each fact adds to its own numbers, :obj:`NUM_WEIGHTS` of them.
+
+    It is the difference of :meth:`pair_evidence` with and without ``leave_own``, in
+    half the time. ``found`` and ``found_left`` are where the path rules that hold for
+    each triple begin, and these: all, and those that hold without the triple.
+    """
+    features = evidence.features
+    value = np.zeros((len(facts[0]), NUM_WEIGHTS), np.float32)
+    for i in range(len(value)):
+        h, r, t = facts[0][i], facts[1][i], facts[2][i]
+        own = find_feature(features, 2 * r, t)
+        if own < 0 or not has_feature(features, h, own):
+            continue
+        head, head_left = _best_strengths(evidence, 2 * r, h, t)
+        tail, tail_left = _best_strengths(evidence, 2 * r + 1, t, h)
+        path, path_left = np.float32(0), np.float32(0)
+        for k in range(found[0][i], found[0][i + 1]):
+            path = max(path, path_strength(evidence, found[1][k], False))
+        for k in range(found_left[0][i], found_left[0][i + 1]):
+            path_left = max(path_left, path_strength(evidence, found_left[1][k], True))
+        value[i, 0], value[i, 1] = head - head_left, tail - tail_left
+        value[i, 2] = max(head, path) - max(head_left, path_left)
+        value[i, 3] = max(tail, path) - max(tail_left, path_left)
+        for place, code, entity in ((USUAL, 2 * r, t), (USUAL + 1, 2 * r + 1, h)):
+            usual = popularity(evidence, code, entity, False)
+            value[i, place] = usual - popularity(evidence, code, entity, True)
+    return value
+
+
+@njit(cache=True, nogil=True)
+def _best_strengths(evidence, code, known, candidate):
+    """Returns the strength of the strongest rule by which ``known`` has a step to a
+    candidate that it does have, and of the strongest if that is no example."""
+    features, rules = evidence.features, evidence.rules
+    target = find_feature(features, code, candidate)
+    mirror = find_feature(features, code ^ 1, known) if known == candidate else -1
+    begin, end = features.ptr[known], features.ptr[known + 1]
+    first, last = rules.back_ptr[target], rules.back_ptr[target + 1]
+    by_own = end - begin <= last - first
+    whole, left = np.float32(0), np.float32(0)
+    for i in range(end - begin if by_own else last - first):
+        # Leaving out an example makes no rule stronger.
+        if not by_own and rules.back_strength[first + i] <= left:
+            continue
+        f = features.feature[begin + i] if by_own else np.int64(rules.source[first + i])
+        if not by_own and not has_feature(features, known, f):
+            continue
+        stop = rules.ptr[f + 1]
+        j = first_not_below(rules.target, rules.ptr[f], stop, target)
+        if j == stop or rules.target[j] != target:
+            continue
+        strength = rules.strength[j]
+        whole = max(whole, strength)
+        if f == mirror or strength <= left:
+            continue
+        if rules.counted[known]:
+            if rules.support[j] - 1 < evidence.choices.least:
+                continue
+            strength = strength_of(
+                rules.support[j] - 1, rules.body[j] - 1, evidence.choices
+            )
+        left = max(left, strength)
+    return whole, left
+
+
+@njit(cache=True, nogil=True)
 def path_strength(evidence, rule, leave_own):
     """Returns how far a path rule is believed, maybe by its other examples."""
     if not leave_own:

@@ -19,6 +19,8 @@ from kblrn_pyg.kernels.evidence import strength_of
 
 # Looking up the rules of a feature takes as long as passing this many rules.
 _LOOKUP = 8
+# The number of entries that a query usually has less than.
+_ROOM = 1 << 14
 # What of a fact: all of its evidence, what is left without it, or the difference.
 WHOLE, LEFT, OWN = range(3)
 
@@ -35,6 +37,24 @@ class Kinds(NamedTuple):
     of: np.ndarray
     ptr: np.ndarray
     kind: np.ndarray
+
+
+class KindEntries(NamedTuple):
+    r"""The surest rules of each kind that speak for the answers of queries.
+
+    Args:
+        ptr: Where the kinds of each query begin.
+        pair: The pair that has the weight of each kind.
+        end: Where its entries end; they begin where those of the one before do.
+        column: The column of each entry; there may be more than are used.
+        strength: The strength of the surest rule.
+    """
+
+    ptr: np.ndarray
+    pair: np.ndarray
+    end: np.ndarray
+    column: np.ndarray
+    strength: np.ndarray
 
 
 class Scratch(NamedTuple):
@@ -170,77 +190,81 @@ def _next_kind(evidence, kinds, code, at, scratch):
 
 
 @njit(cache=True, nogil=True)
-def add_kinds(given, asked, columns, weight, scores, scratch):
-    """Adds the weighted strengths of the surest rules of each kind to scores.
+def find_kinds(given, asked, columns, scratch):
+    """Writes down the surest rules of each kind, for all that they speak for.
 
     ``given`` are the evidence, its kinds, and the side: 0 if tails are asked for, 1
     if heads are. ``asked`` are the entity and the relation of each query. ``columns``
     are the column of each entity or -1, empty if every entity has its own; and a row
-    of candidates for each query, empty if columns are the same for all.
+    of candidates for each query, empty if columns are the same for all; one that is
+    there twice has its last column.
     """
     evidence, kinds, side = given
     entity, rel = asked
     column_of, candidates = columns
     best, found = scratch.best, scratch.found
     place = scratch.place if candidates.shape[1] else column_of
+    ptr = np.zeros(len(entity) + 1, np.int64)
+    pairs, ends = np.empty(64, np.int32), np.empty(64, np.int64)
+    # Copying into longer arrays takes time, memory that nobody writes to does not.
+    room = len(entity) * min(2 * len(best), _ROOM)
+    column, strength = np.empty(room, np.int32), np.empty(room, np.float32)
+    size = 0
     for q in range(len(entity)):
-        row, code = scores[q], 2 * rel[q] + side
+        ptr[q + 1], code = ptr[q], 2 * rel[q] + side
         for k in range(candidates.shape[1]):
             place[candidates[q, k]] = k
         at = _begin(evidence, code, entity[q])
         while at[0] < at[1] or at[2] < at[3]:
             pair, count, at = _next_kind(evidence, kinds, code, at, scratch)
+            if size + count > len(column):
+                column, strength = (
+                    longer(column, size, count),
+                    longer(strength, size, count),
+                )
             for i in range(count):
                 c = found[i]
-                column = place[c] if len(place) else c
-                if column >= 0:
-                    row[column] += weight[pair] * best[c]
+                column[size] = place[c] if len(place) else c
+                strength[size] = best[c]
+                size += column[size] >= 0
                 best[c] = 0
-        for k in range(candidates.shape[1]):  # some may be there twice
-            row[k] = row[place[candidates[q, k]]]
+            if count:
+                n = ptr[q + 1]
+                if n == len(pairs):
+                    pairs, ends = longer(pairs, n, 1), longer(ends, n, 1)
+                pairs[n], ends[n] = pair, size
+                ptr[q + 1] = n + 1
         for k in range(candidates.shape[1]):
             place[candidates[q, k]] = -1
+    number = ptr[-1]
+    return KindEntries(ptr, pairs[:number], ends[:number], column, strength)
 
 
 @njit(cache=True, nogil=True)
-def kinds_gradient(given, asked, columns, grad, scratch):
-    """Returns pairs, and what is to be added to the gradients of their weights.
+def add_kinds(entries, weight, scores):
+    """Adds the weighted strengths of the surest rules of each kind to scores."""
+    first = 0
+    for q in range(len(scores)):
+        row = scores[q]
+        for g in range(entries.ptr[q], entries.ptr[q + 1]):
+            of_pair = weight[entries.pair[g]]
+            for i in range(first, entries.end[g]):
+                row[entries.column[i]] += of_pair * entries.strength[i]
+            first = entries.end[g]
 
-    For the arguments, see :meth:`add_kinds`.
-    """
-    evidence, kinds, side = given
-    entity, rel = asked
-    column_of, candidates = columns
-    best, found = scratch.best, scratch.found
-    place = scratch.place if candidates.shape[1] else column_of
-    pairs, values = np.empty(1024, np.int64), np.empty(1024, np.float64)
-    size = 0
-    for q in range(len(entity)):
-        row, code = grad[q], 2 * rel[q] + side
-        if candidates.shape[1]:
-            row = np.zeros_like(row)
-        for k in range(candidates.shape[1]):
-            place[candidates[q, k]] = k
-        for k in range(candidates.shape[1]):
-            row[place[candidates[q, k]]] += grad[q, k]
-        at = _begin(evidence, code, entity[q])
-        while at[0] < at[1] or at[2] < at[3]:
-            pair, count, at = _next_kind(evidence, kinds, code, at, scratch)
-            total = 0.0
-            for i in range(count):
-                c = found[i]
-                column = place[c] if len(place) else c
-                if column >= 0:
-                    total += row[column] * best[c]
-                best[c] = 0
-            if total != 0:
-                if size == len(pairs):
-                    pairs, values = longer(pairs, size, 1), longer(values, size, 1)
-                pairs[size], values[size] = pair, total
-                size += 1
-        for k in range(candidates.shape[1]):
-            place[candidates[q, k]] = -1
-    return pairs[:size], values[:size]
+
+@njit(cache=True, nogil=True)
+def kinds_gradient(entries, grad):
+    """Returns what is to be added to the gradients of the weights of ``pair``."""
+    value = np.zeros(len(entries.pair))
+    first = 0
+    for q in range(len(grad)):
+        row = grad[q]
+        for g in range(entries.ptr[q], entries.ptr[q + 1]):
+            for i in range(first, entries.end[g]):
+                value[g] += row[entries.column[i]] * entries.strength[i]
+            first = entries.end[g]
+    return value
 
 
 @njit(cache=True, nogil=True)
@@ -259,7 +283,7 @@ def pair_kinds(evidence, kinds, facts, what, scratch):
     ends is the head.
     """
     ptr = np.zeros(len(facts[0]) + 1, np.int64)
-    pair, feature = np.empty(256, np.int64), np.empty(256, np.int64)
+    pair, feature = np.empty(256, np.int32), np.empty(256, np.int32)
     entries, size = (pair, np.empty(256, np.float32), feature), 0
     given = evidence, kinds, what
     for i in range(len(facts[0])):

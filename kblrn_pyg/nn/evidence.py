@@ -285,6 +285,8 @@ class EvidenceExpert(Expert):
         """Keeps what every epoch asks again."""
         if self.training and torch.is_grad_enabled():
             self.features.remember(walks)
+            if self.kinds is not None:
+                self.kinds.remember()
 
     def _path_part(self, head: int, rel: int, tail: int, contribution: float) -> Part:
         rule = self.features.best_path(head, rel, tail)

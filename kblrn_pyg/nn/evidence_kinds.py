@@ -31,7 +31,8 @@ class AddKinds(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, scores: Tensor, weight: Tensor, asked: QueryKinds) -> Tensor:
         ctx.mark_dirty(scores)
-        asked.add_to(scores.detach().numpy(), weight.detach().numpy())
+        rows, weights = scores.detach().numpy(), weight.detach().numpy()
+        asked.add_to(rows, weights, keep=ctx.needs_input_grad[1])
         ctx.asked, ctx.size = asked, len(weight)
         return scores
 

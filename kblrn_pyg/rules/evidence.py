@@ -1,7 +1,6 @@
 """The best evidence for a triple: rules with constants, and paths by confidence."""
 
-from collections.abc import Iterator
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +22,7 @@ from kblrn_pyg.kernels.evidence import (
     best_rule,
     candidate_evidence,
     new_scratch,
+    own_evidence,
     pair_evidence,
     path_strength,
     query_evidence,
@@ -38,7 +38,6 @@ from kblrn_pyg.kernels.threads import (
     no_scratch,
     run_slices,
 )
-from kblrn_pyg.progress import ProgressBar
 from kblrn_pyg.rules.constant_counts import (
     Thresholds,
     count_all,
@@ -47,14 +46,13 @@ from kblrn_pyg.rules.constant_counts import (
     say_too_many,
 )
 from kblrn_pyg.rules.entity_features import entity_features, find_intervals
+from kblrn_pyg.rules.fact_index import FactIndex
 from kblrn_pyg.rules.features import PathFeatures
 from kblrn_pyg.rules.ruleset import Ids, RuleSet
 from kblrn_pyg.rules.settings import MAX_CONSTANT_RULES, MAX_DEGREE
 
 # What more facts are to themselves takes too much memory to be kept.
 _MAX_FACTS = 20_000_000
-# The number of facts between two steps of a progress bar.
-_FACTS_AT_ONCE = 4096
 
 
 class QueryEvidence(NamedTuple):
@@ -164,9 +162,8 @@ class EvidenceFeatures:
         self._pool = ScratchPool(partial(new_scratch, self.num_entities))
         num_features = len(features.code)
         self._marks = ScratchPool(partial(np.zeros, num_features, np.bool_))
-        head, rel, tail = (index.numpy() for index in flat_triples(kb))
-        self._facts = head, rel, tail
-        self._own: tuple[Ids, np.ndarray] | None = None  # by the keys of facts
+        self._triples = tuple(index.numpy() for index in flat_triples(kb))
+        self._own: np.ndarray | None = None  # of each fact
         self._columns: Ids | None = None  # those of the last call
         self._column_of = np.empty(0, np.int64)
         self._last_columns: Columns | None = None
@@ -215,13 +212,23 @@ class EvidenceFeatures:
             tail (numpy.ndarray): The tail of each triple.
         """
         if self._own is None:
-            whole = self.pairs(head, rel, tail)
-            return whole - self.pairs(head, rel, tail, leave_own=True)
+            return self._find_own(head, rel, tail)
         self.paths.check_ids(rel, heads=head, tails=tail)
-        keys, known = self._own
-        key = self._keys(head, rel, tail)
-        at = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
-        return np.where((keys[at] == key)[:, None], known[at], np.float32(0))
+        at = self.facts.find(head, rel, tail)
+        return np.where((at >= 0)[:, None], self._own[at], np.float32(0))
+
+    def _find_own(self, head: Ids, rel: Ids, tail: Ids) -> np.ndarray:
+        all_paths = self.paths.pairs(head, rel, tail)  # checks the ids
+        others = self.paths.pairs(head, rel, tail, leave_own=True)
+
+        def find(part: slice) -> np.ndarray:
+            facts = head[part], rel[part], tail[part]
+            rows = slice(part.start, part.stop + 1)
+            whole, left = ((one.ptr[rows], one.rule) for one in (all_paths, others))
+            return own_evidence(self.evidence, facts, whole, left)
+
+        nothing = np.zeros((0, NUM_WEIGHTS), np.float32)
+        return np.concatenate([nothing, *_in_slices(find, len(head))])
 
     def remember(self, walks: bool = True) -> None:
         r"""Keeps what every epoch of a training asks again: what its facts are to
@@ -233,19 +240,16 @@ class EvidenceFeatures:
         """
         if walks:
             self.paths.remember()
-        if self._own is not None or len(self._facts[0]) > _MAX_FACTS:
+        if self._own is not None or len(self._triples[0]) > _MAX_FACTS:
             return
-        keys, first = np.unique(self._keys(*self._facts), return_index=True)
-        head, rel, tail = (column[first] for column in self._facts)
-        parts = [
-            self.own(head[i:j], rel[i:j], tail[i:j])
-            for i, j in _steps(len(keys), "evidence", "fact")
-        ]
+        parts = [self.own(*facts) for facts in self.facts.batches("evidence")]
         if parts:
-            self._own = keys, np.concatenate(parts)
+            self._own = np.concatenate(parts)
 
-    def _keys(self, head: Ids, rel: Ids, tail: Ids) -> Ids:
-        return (rel * self.num_entities + head) * self.num_entities + tail
+    @cached_property
+    def facts(self) -> FactIndex:
+        """The facts of the knowledge base, each of them once."""
+        return FactIndex(self._triples, self.num_entities)
 
     def queries(
         self, side: str, entity: Ids, rel: Ids, columns: Ids | None = None
@@ -445,17 +449,6 @@ def _evidence(
 def _strength(support: Ids, body: Ids, choices: Choices) -> np.ndarray:
     confidence = support / (body + choices.shrinkage)
     return np.log1p(confidence / choices.floor).astype(np.float32)
-
-
-def _steps(size: int, what: str, unit: str) -> Iterator[tuple[int, int]]:
-    """Cuts rows for a progress bar, which is shown if they take some time."""
-    with ProgressBar(
-        total=size, desc=what, unit=unit, delay=3, leave=False, disable=None
-    ) as bar:
-        for begin in range(0, size, _FACTS_AT_ONCE):
-            end = min(begin + _FACTS_AT_ONCE, size)
-            yield begin, end
-            bar.update(end - begin)
 
 
 def _some(kept: tuple, part: slice) -> tuple:

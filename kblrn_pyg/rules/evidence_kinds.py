@@ -1,5 +1,6 @@
 """The evidence of each kind for a triple: bodies over different relations add up."""
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,20 +12,28 @@ from kblrn_pyg.kernels.evidence_kinds import (
     LEFT,
     OWN,
     WHOLE,
+    KindEntries,
     Kinds,
     Scratch,
     add_kinds,
     add_up,
+    find_kinds,
     find_pairs,
     kinds_gradient,
     new_scratch,
     pair_kinds,
 )
-from kblrn_pyg.kernels.threads import ScratchPool
+from kblrn_pyg.kernels.threads import ScratchPool, cut, no_scratch, run_all
 from kblrn_pyg.rules.evidence import EvidenceFeatures, FoundRule
 from kblrn_pyg.rules.ruleset import Ids
 
 _WHAT = {"whole": WHOLE, "left": LEFT, "own": OWN}
+# What facts are to themselves has at most this many entries if it is kept: 600 MB.
+_MAX_KEPT = 50_000_000
+# The same of a batch of queries: 300 MB.
+_MAX_KEPT_OF_QUERIES = 40_000_000
+# What is found for more queries at once would take too much memory.
+_QUERIES_AT_ONCE = 64
 
 
 class TripleKinds(NamedTuple):
@@ -41,6 +50,30 @@ class TripleKinds(NamedTuple):
     pair: Ids
     strength: np.ndarray
     feature: Ids
+
+    @classmethod
+    def of(cls, parts: "Sequence[TripleKinds]") -> "TripleKinds":
+        r"""Joins the rules of some triples and of those that follow.
+
+        Args:
+            parts (sequence): Those of some triples each.
+        """
+        number = np.concatenate([np.diff(one.ptr) for one in parts])
+        columns = (np.concatenate(column) for column in list(zip(*parts))[1:])
+        return cls(np.append(0, np.cumsum(number)), *columns)
+
+    def take(self, place: Ids) -> "TripleKinds":
+        r"""Returns the rules of some of the triples.
+
+        Args:
+            place (numpy.ndarray): The position of each, -1 for one without rules.
+        """
+        first = self.ptr[place]
+        number = np.where(place >= 0, self.ptr[place + 1] - first, 0)
+        ptr = np.append(0, np.cumsum(number))
+        entry = np.arange(ptr[-1]) + np.repeat(first - ptr[:-1], number)
+        columns = (column[entry] for column in self[1:])
+        return TripleKinds(ptr, *columns)
 
 
 class KindFeatures:
@@ -70,6 +103,8 @@ class KindFeatures:
         self._pool = ScratchPool(
             partial(new_scratch, features.num_entities, len(kind_of))
         )
+        self._own: TripleKinds | None = None  # of each fact
+        self._is_too_much = False
 
     def __len__(self) -> int:
         return len(self.kinds.kind)
@@ -102,16 +137,31 @@ class KindFeatures:
         num_entities, num_relations = self.features.num_entities, self._num_codes // 2
         sizes = {"head": num_entities, "rel": num_relations, "tail": num_entities}
         check_ids({k: (v, sizes[k]) for k, v in zip(sizes, (head, rel, tail))})
+        if what == "own" and self._own is not None:
+            return self._own.take(self.features.facts.find(head, rel, tail))
 
         def find(part: slice, scratch: Scratch) -> TripleKinds:
             facts = head[part], rel[part], tail[part]
             given = self.features.evidence, self.kinds, facts, _WHAT[what]
             return TripleKinds(*pair_kinds(*given, scratch))
 
-        found = self._pool.run_slices(find, len(head))
-        number = np.concatenate([np.diff(one.ptr) for one in found])
-        columns = (np.concatenate(column) for column in list(zip(*found))[1:])
-        return TripleKinds(np.append(0, np.cumsum(number)), *columns)
+        return TripleKinds.of(self._pool.run_slices(find, len(head)))
+
+    def remember(self) -> None:
+        """Keeps what facts are to themselves, which every epoch asks again, unless
+        that takes too much memory."""
+        if self._own is not None or self._is_too_much:
+            return
+        found: list[TripleKinds] = []
+        size = 0
+        for facts in self.features.facts.batches("kinds of evidence"):
+            found.append(self.pairs(*facts, what="own"))
+            size += len(found[-1].pair)
+            if size > _MAX_KEPT:
+                self._is_too_much = True
+                return
+        if found:
+            self._own = TripleKinds.of(found)
 
     def asked(
         self,
@@ -179,8 +229,7 @@ class KindFeatures:
 class QueryKinds:
     r"""The evidence of each kind for queries.
 
-    It is looked for again whenever it is needed: writing it down takes as long, and
-    much memory.
+    What is found is kept for the gradient, as far as memory allows.
 
     Args:
         given (tuple): The evidence, its kinds and the side.
@@ -194,19 +243,30 @@ class QueryKinds:
     ) -> None:
         self._given, self._asked, self._columns = given, asked, columns
         self._pool = pool
+        self._parts = cut(len(asked[0]), max(1, len(asked[0]) // _QUERIES_AT_ONCE))
+        self._kept: dict[int, KindEntries] = {}
+        self._size = 0
 
-    def add_to(self, scores: np.ndarray, weight: np.ndarray) -> None:
+    def add_to(self, scores: np.ndarray, weight: np.ndarray, keep: bool) -> None:
         r"""Adds what the evidence weighs to scores.
 
         Args:
             scores (numpy.ndarray): A row for each query; of candidates, all zero.
             weight (numpy.ndarray): The weight of each pair.
+            keep (bool): Whether the gradient is asked for later.
         """
 
-        def add(part: slice, scratch: Scratch) -> None:
-            add_kinds(self._given, *self._some(part), weight, scores[part], scratch)
+        def add(i: int) -> None:
+            part = self._parts[i]
+            entries = self._find(part)
+            add_kinds(entries, weight, scores[part])
+            if keep and self._size < _MAX_KEPT_OF_QUERIES:
+                self._size += len(entries.column)
+                self._kept[i] = entries
 
-        self._pool.run_slices(add, len(scores))
+        self._for_all_parts(add)
+        if (twin := self._twins()) is not None:
+            scores[:] = np.take_along_axis(scores, twin, axis=1)
 
     def gradient(self, by_scores: np.ndarray, size: int) -> np.ndarray:
         r"""Returns the gradient of weights.
@@ -215,17 +275,46 @@ class QueryKinds:
             by_scores (numpy.ndarray): That of scores.
             size (int): The number of weights.
         """
+        if (twin := self._twins()) is not None:
+            own, by_scores = by_scores, np.zeros_like(by_scores)
+            rows = np.arange(len(own))[:, None]
+            np.add.at(by_scores, (rows, twin), own)
 
-        def find(part: slice, scratch: Scratch) -> tuple[Ids, np.ndarray]:
-            some = self._some(part)
-            return kinds_gradient(self._given, *some, by_scores[part], scratch)
+        def find(i: int) -> tuple[Ids, np.ndarray]:
+            part = self._parts[i]
+            entries = self._kept[i] if i in self._kept else self._find(part)
+            return entries.pair, kinds_gradient(entries, by_scores[part])
 
         total = np.zeros(size)
         # Adding up in order keeps sums reproducible, whichever thread is first.
-        for pair, value in self._pool.run_slices(find, len(by_scores)):
+        for pair, value in self._for_all_parts(find):
             add_up(pair, value, total)
         return total
 
-    def _some(self, part: slice) -> tuple[tuple[Ids, Ids], tuple[Ids, Ids]]:
+    def _for_all_parts(self, function: Callable[[int], Any]) -> list[Any]:
+        def work(i: int, _: None) -> tuple[int, Any]:
+            return i, function(i)
+
+        found = run_all(work, range(len(self._parts)), no_scratch)
+        return [result for _, result in sorted(found, key=lambda item: item[0])]
+
+    def _find(self, part: slice) -> KindEntries:
         (entity, rel), (column_of, candidates) = self._asked, self._columns
-        return (entity[part], rel[part]), (column_of, candidates[part])
+        asked, columns = (entity[part], rel[part]), (column_of, candidates[part])
+        with self._pool.borrowed() as scratch:
+            return find_kinds(self._given, asked, columns, scratch)
+
+    def _twins(self) -> Ids | None:
+        """Returns the last column of each candidate, as one may be there twice."""
+        candidates = self._columns[1]
+        if candidates.shape[1] == 0:
+            return None
+        order = np.argsort(candidates, axis=1, kind="stable")
+        ranked = np.take_along_axis(candidates, order, axis=1)
+        is_last = np.append(ranked[:, 1:], np.full((len(ranked), 1), -1), 1) != ranked
+        place = np.where(is_last, np.arange(ranked.shape[1]), ranked.shape[1])
+        place = np.minimum.accumulate(place[:, ::-1], axis=1)[:, ::-1]
+        twin = np.empty_like(order)
+        last = np.take_along_axis(order, place, axis=1)
+        np.put_along_axis(twin, order, last, axis=1)
+        return twin

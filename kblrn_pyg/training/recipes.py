@@ -187,7 +187,7 @@ MODERN = Recipe(
     without_latent=_features(epochs=12),
     beside_evidence=_features(epochs=4),
     evidence_alone=Schedule(
-        {"batch_size": 512, "optimizer": "adagrad", "lr": 0.1, "validate_every": 1},
+        {"batch_size": 512, "optimizer": "adagrad", "lr": 0.1, "validate_every": 2},
         epochs=2,
         patience=0,
     ),
