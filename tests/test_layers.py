@@ -3,6 +3,7 @@
 import math
 import random
 from contextlib import nullcontext
+from dataclasses import replace
 
 import naive_layers
 import numpy as np
@@ -49,11 +50,13 @@ def kb():
     return kb
 
 
-def make(kb, kind="all", threshold=0.1):
-    expert = LayerExpert(kb, layer_features(kb, threshold, KINDS[kind]))
+def make(kb, kind="all", threshold=0.1, ignore_unknown=False):
+    features = layer_features(kb, threshold, KINDS[kind])
+    expert = LayerExpert(kb, features, ignore_unknown)
     torch.manual_seed(1)
     torch.nn.init.normal_(expert.weight)
-    torch.nn.init.normal_(expert.missing)
+    if not ignore_unknown:
+        torch.nn.init.normal_(expert.missing)
     return expert
 
 
@@ -62,9 +65,10 @@ def every_triple(kb):
     return torch.cartesian_prod(torch.arange(n), torch.arange(r), torch.arange(n)).t()
 
 
+@pytest.mark.parametrize("ignore_unknown", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_scores_follow_the_definition_in_every_way(kb, kind):
-    expert = make(kb, kind).double()
+def test_scores_follow_the_definition_in_every_way(kb, kind, ignore_unknown):
+    expert = make(kb, kind, ignore_unknown=ignore_unknown).double()
     assert len(expert.features) > 0
     table, missing = expert.table().tolist(), expert.missing.tolist()
     head, rel, tail = every_triple(kb)
@@ -102,12 +106,13 @@ def _three_ways(expert, queries, answer, num_nodes, some):
     )
 
 
-@pytest.mark.parametrize("kind", ["all", "distance"])
+@pytest.mark.parametrize("kind", ["all", "distance", "ignoring"])
 @pytest.mark.parametrize("is_plain", [False, True])
 @pytest.mark.parametrize("way", ["forward", "candidates", "all"])
 @pytest.mark.parametrize("side", ["head", "tail"])
 def test_gradients(kb, kind, way, side, is_plain):
-    expert = make(kb, kind).double()
+    expert = make(kb, kind) if kind in KINDS else make(kb, ignore_unknown=True)
+    expert.double()
     head, rel, tail = (index[:25] for index in flat_triples(kb))
     queries = Queries(head if side == "tail" else tail, rel, side)
     candidates = torch.randint(kb["entity"].num_nodes, (25, 4))
@@ -147,6 +152,45 @@ def test_no_nan_reaches_a_gradient(kb):
             assert parameter.grad.isfinite().all(), name
             assert parameter.grad.any(), name
         assert loss.isfinite()
+
+
+def test_only_what_numbers_are_counts_if_unknown_ones_are_ignored(kb):
+    expert = make(kb, "plain", ignore_unknown=True).double()
+    assert len(expert.features) > 1
+    before = expert.table()
+    # The first weight of a layer is that of a constant, which would tell entities
+    # that have a number from those that have none.
+    _, first = np.unique(_layers_of_weights(expert), return_index=True)
+    with torch.no_grad():
+        expert.weight[torch.from_numpy(first)] += 5
+    torch.testing.assert_close(expert.table(), before)
+    # The mean over pairs of entities is zero: here, those of all heads and tails of
+    # a relation that have numbers with all entities that have one.
+    known = kb["entity"].x[:, 0].isfinite()
+    head, _, tail = every_triple(kb)
+    for rel in expert.features.relations.tolist():
+        ends = kb[kb.edge_types[rel]].edge_index
+        ends = ends[:, known[ends].all(dim=0)]
+        others = known.nonzero().flatten()
+        pairs = [*torch.cartesian_prod(ends[0], others).tolist()]
+        pairs += torch.cartesian_prod(others, ends[1]).tolist()
+        one, other = torch.tensor(pairs).t()
+        scores = expert(one, torch.full_like(one, rel), other)
+        assert scores.abs().max() > 0.1
+        assert scores.mean().item() == pytest.approx(0, abs=1e-12)
+    is_unknown = ~(known[head] & known[tail])
+    scores = expert(*every_triple(kb))
+    assert not scores[is_unknown].any()
+    assert scores[~is_unknown].any()
+
+
+def _layers_of_weights(expert):
+    knot, weight = expert.basis_index
+    size = expert.knot_ptr.diff()
+    layer_of_knot = torch.arange(len(size)).repeat_interleave(size)
+    layer = torch.zeros(expert.weight.numel(), dtype=torch.long)
+    layer[weight] = layer_of_knot[knot]
+    return layer.numpy()
 
 
 def test_parts_sum_to_the_score(kb):
@@ -296,16 +340,22 @@ def test_relations_have_the_attributes_of_enough_triples(kb, threshold):
         assert found == expected
 
 
-def test_a_model_file_keeps_layers(kb, tmp_path):
-    model = KBLRN.from_data(kb, "n", numerical="layer", threshold=0.2)
+@pytest.mark.parametrize("ignore_unknown", [False, True])
+def test_a_model_file_keeps_layers(kb, tmp_path, ignore_unknown):
+    given = {"numerical": "layer", "ignore_unknown": ignore_unknown}
+    model = KBLRN.from_data(kb, "n", **given, threshold=0.2)
     torch.nn.init.normal_(model.experts["numerical"].weight)
-    torch.nn.init.normal_(model.experts["numerical"].missing)
+    if not ignore_unknown:
+        torch.nn.init.normal_(model.experts["numerical"].missing)
     model.save(tmp_path / "model.pt")
     loaded = KBLRN.load(tmp_path / "model.pt")
     assert loaded.fingerprint() == model.fingerprint()
     triples = every_triple(kb)
     assert torch.equal(loaded(*triples), model(*triples))
     other = KBLRN.from_data(kb, "n", numerical="layer", threshold=0.9)
+    assert other.fingerprint() != model.fingerprint()
+    given["ignore_unknown"] = not ignore_unknown
+    other = KBLRN.from_data(kb, "n", **given, threshold=0.2)
     assert other.fingerprint() != model.fingerprint()
     loaded.double()
     assert loaded.experts["numerical"].knot.dtype == torch.double
@@ -329,6 +379,11 @@ def test_settings_that_do_not_fit():
     kb = as_kb([(0, 0, 1)], 2, 1)
     with pytest.raises(ValueError, match="'learn_rbf' must be False where 'numerical'"):
         KBLRN.from_data(kb, "n", numerical="layer", learn_rbf=True)
+    with pytest.raises(ValueError, match="'ignore_unknown' must be False unless"):
+        KBLRN.from_data(kb, "n", ignore_unknown=True)
+    features = replace(layer_features(kb), arbitrary=None)
+    with pytest.raises(ValueError, match="'features' must know arbitrary pairs"):
+        LayerExpert(kb, features, ignore_unknown=True)
     with pytest.raises(ValueError, match=r"'threshold' must be in \(0, 1\]"):
         layer_features(kb, 0.0)
     with pytest.raises(ValueError, match="'kind' must be one of"):

@@ -1,6 +1,6 @@
 """One training, named after everything that shapes it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from kblrn_pyg.training.recipes import Recipe, Schedule
@@ -28,6 +28,8 @@ class Job:
             (default: :obj:`"rbf"`)
         threshold (float, optional): The fraction of a relation's triples that must
             have both numbers. (default: :obj:`0.9`)
+        ignore_unknown (bool, optional): Whether layers learn nothing from whether a
+            number is known. (default: :obj:`False`)
         permuted (bool, optional): Whether the numbers are permuted among the
             entities that have the attribute. (default: :obj:`False`)
         negatives (str, optional): :obj:`"triple"`, or :obj:`"shared"` to draw
@@ -46,6 +48,7 @@ class Job:
     scorer: str = "distmult"
     numerical: str = "rbf"
     threshold: float = 0.9
+    ignore_unknown: bool = False
     permuted: bool = False
     negatives: str = "triple"
     max_hops: int = 2
@@ -72,6 +75,8 @@ class Job:
             parts.append(self.numerical)
         if self.threshold != 0.9:
             parts.append(f"t{self.threshold}")
+        if self.ignore_unknown:
+            parts.append("values")
         if self.permuted:
             parts.append("permuted")
         if self.negatives != "triple":
@@ -95,8 +100,9 @@ class Job:
 
     def _with_experts(self, experts: str) -> "Job":
         if experts == "l":
-            same = {"numerical": "rbf", "threshold": 0.9, "permuted": False}
-            return replace(self, experts="l", **same)
+            numbers = ("numerical", "threshold", "ignore_unknown", "permuted")
+            usual = {one.name: one.default for one in fields(Job)}
+            return replace(self, experts="l", **{name: usual[name] for name in numbers})
         return replace(self, experts=experts, hidden_channels=0, scorer="distmult")
 
     @property
@@ -119,6 +125,7 @@ class Job:
             "scorer": self.scorer,
             "numerical": self.numerical,
             "threshold": self.threshold,
+            "ignore_unknown": self.ignore_unknown,
             "permuted": self.permuted,
             "negatives": self.negatives,
             "max_hops": self.max_hops,

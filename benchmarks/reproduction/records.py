@@ -24,6 +24,7 @@ _UNSAID = {
     "max_hops": 2,
     "infers": False,
     "threshold": 0.9,
+    "ignore_unknown": False,
 }
 
 

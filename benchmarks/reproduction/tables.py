@@ -55,6 +55,7 @@ class Row:
             "experts": self.experts,
             "numerical": "rbf",
             "threshold": 0.9,
+            "ignore_unknown": False,
             "permuted": False,
             "negatives": recipe.negatives,
         }
@@ -116,6 +117,8 @@ def _layer(name: str, experts: str = "lrn", **change: Any) -> Row:
     return Row(name, experts, _LAYER | change, recipes=("modern",))
 
 
+# Who has a number does not count, which permuting would leave as it is.
+_PERMUTED_VALUES = {"ignore_unknown": True, "permuted": True}
 _BEST = _layer("KBlrne, layers", "lrne")
 
 
@@ -201,6 +204,8 @@ TABLES = {
             Row("KBlrn, permuted", "lrn", {"permuted": True}),
             _layer("KBlrn, layers"),
             _layer("KBlrn, layers, permuted", permuted=True),
+            _layer("KBlrn, layers of values", ignore_unknown=True),
+            _layer("KBlrn, layers of values, permuted", **_PERMUTED_VALUES),
             _KBLR,
         ),
     ),

@@ -232,6 +232,7 @@ class _Campaign:
             "scorer": job.scorer.split("+"),
             "numerical": job.numerical,
             "threshold": job.threshold,
+            "ignore_unknown": job.ignore_unknown,
             "negatives": job.negatives,
             **job.recipe.model,
         }

@@ -170,6 +170,7 @@ def _new_model(
         numerical=plain.numerical,
         learn_rbf=plain.learn_rbf,
         threshold=plain.threshold,
+        ignore_unknown=plain.ignore_unknown,
     )
     if control == "without":
         values = asdict(without) | {"experts": others, "evidence_bins": 0}
@@ -177,7 +178,8 @@ def _new_model(
     if control == "known" and "n" in settings.experts and settings.numerical == "layer":
         # Attributes that are constant would be left out.
         found = layer_features(train, settings.threshold, pair_attributes(true))
-        experts = [*([others] if others else []), LayerExpert(train, found)]
+        layers = LayerExpert(train, found, settings.ignore_unknown)
+        experts = [*([others] if others else []), layers]
         values = asdict(without) | {"experts": experts}
         return KBLRN.from_data(train, **values, rules=rules)
     return KBLRN.from_data(train, **asdict(settings), rules=rules)

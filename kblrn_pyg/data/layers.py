@@ -52,6 +52,9 @@ class LayerFeatures:
             what 10 % are above.
         count (torch.Tensor): The number of training triples with both numbers.
         attributes (sequence): What the layers compare.
+        arbitrary (torch.Tensor, optional): The fraction of arbitrary pairs of
+            entities at each knot; one between two knots counts for both.
+            (default: :obj:`None`, unknown, as in older files)
     """
 
     ptr: Tensor
@@ -61,6 +64,7 @@ class LayerFeatures:
     usual: Tensor
     count: Tensor
     attributes: Sequence[PairAttribute]
+    arbitrary: Tensor | None = None
 
     def __len__(self) -> int:
         return self.pair.numel()
@@ -202,6 +206,7 @@ class _Found:
     def __init__(self) -> None:
         self.ptr, self.pair, self.count = [0], [], []  # type: ignore[var-annotated]
         self.knots: list[Floats] = []
+        self.arbitrary: list[Floats] = []
         self.usual: list[Floats] = []
 
     def add(
@@ -218,10 +223,12 @@ class _Found:
         for p in np.flatnonzero(count >= least).tolist():
             head, tail = (index[known[:, p]] for index in triples)
             true = sides[p].compared(head, tail)
-            knots = find_knots(true, sides[p].arbitrary(head, tail))
+            arbitrary = sides[p].arbitrary(head, tail)
+            knots = find_knots(true, arbitrary)
             self.pair.append(p)
             self.count.append(len(true))
             self.knots.append(knots)
+            self.arbitrary.append(fraction_at(knots, arbitrary))
             self.usual.append(np.quantile(true, [0.1, 0.9]))
 
     def features(self, attributes: Sequence[PairAttribute]) -> LayerFeatures:
@@ -236,6 +243,7 @@ class _Found:
             torch.from_numpy(np.array(self.usual).reshape(-1, 2)),
             torch.tensor(self.count, dtype=torch.long),
             [attributes[i] for i in used.tolist()],
+            torch.from_numpy(np.concatenate([np.empty(0), *self.arbitrary])),
         )
 
 
@@ -263,6 +271,27 @@ def find_knots(true: Floats, arbitrary: Floats) -> Floats:
     # Knots that differ by rounding only are one. Outliers must not decide about that.
     low, high = np.quantile(arbitrary, [0.25, 0.75])
     return knots[np.diff(knots, prepend=-np.inf) > 1e-9 * (high - low)]
+
+
+def fraction_at(knots: Floats, values: Floats) -> Floats:
+    r"""Returns which fraction of values is at each knot, so that the mean of a
+    piecewise linear function is the sum of its values at knots times these.
+
+    Args:
+        knots (numpy.ndarray): The knots, ascending.
+        values (numpy.ndarray): The values; those outside are at the outermost knot.
+
+    Example:
+        >>> fraction_at(np.array([0.0, 1.0]), np.array([0.25, 7.0]))
+        array([0.375, 0.625])
+    """
+    place = np.interp(values, knots, np.arange(len(knots)))
+    low = place.astype(np.int64)
+    part = place - low
+    high = np.minimum(low + 1, len(knots) - 1)
+    found = np.bincount(low, weights=1 - part, minlength=len(knots))
+    found += np.bincount(high, weights=part, minlength=len(knots))
+    return found / len(values)
 
 
 def _some(entities: np.ndarray) -> np.ndarray:

@@ -187,7 +187,8 @@ def _convolved(kb: HeteroData, settings: ModelSettings, scorer: Any) -> Any:
 
 def _numerical(kb: HeteroData, settings: ModelSettings) -> FeatureExpert:
     if settings.numerical == "layer":
-        return LayerExpert(kb, layer_features(kb, settings.threshold))
+        layers = layer_features(kb, settings.threshold)
+        return LayerExpert(kb, layers, settings.ignore_unknown)
     if "derived" in kb:
         warnings.warn(
             "derived attributes have no effect unless 'numerical' is layer",

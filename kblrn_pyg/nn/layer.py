@@ -49,10 +49,17 @@ class LayerExpert(FeatureExpert):
     unknown, or only the tail's, a weight of its own takes the place of
     :math:`g`; if both are, the score is zero. No number is ever filled in.
 
+    That a number is known says something, too: coordinates are those of places. If
+    :obj:`ignore_unknown`, this does not count. The score is zero wherever a
+    number is unknown, and the mean of :math:`g` over arbitrary pairs of entities is
+    subtracted from it: only what the numbers are can speak for or against a triple.
+
     Args:
         data (HeteroData): The knowledge base, with the numbers of entities.
         features (LayerFeatures, optional): What each relation compares, and the
             knots. (default: :obj:`None`, what :meth:`layer_features` finds)
+        ignore_unknown (bool, optional): Whether it does not count that a number is
+            unknown. (default: :obj:`False`)
     """
 
     name = "numerical"
@@ -64,13 +71,24 @@ class LayerExpert(FeatureExpert):
     is_distance: Tensor
     basis: Tensor
     basis_index: Tensor
+    arbitrary: Tensor | None
 
-    def __init__(self, data: HeteroData, features: LayerFeatures | None = None) -> None:
+    def __init__(
+        self,
+        data: HeteroData,
+        features: LayerFeatures | None = None,
+        ignore_unknown: bool = False,
+    ) -> None:
         features = layer_features(data) if features is None else features
         index, values, num_weights = coarse_to_fine(features.knot_ptr.diff().tolist())
         super().__init__(features.ptr, num_weights)
-        self.features = features
-        self.missing = Parameter(torch.empty(len(features), 2))
+        self.features, self.ignore_unknown = features, ignore_unknown
+        if ignore_unknown and features.arbitrary is None:
+            raise ValueError(
+                "'features' must know arbitrary pairs where 'ignore_unknown' is True"
+            )
+        missing = torch.empty(len(features), 2)
+        self.missing = Parameter(missing, requires_grad=not ignore_unknown)
         x = data["entity"].x.detach().double().numpy()
         self._layers = layers = kernel_layers(features, x)
         self._columns: tuple[Tensor, Layers] | None = None
@@ -83,6 +101,7 @@ class LayerExpert(FeatureExpert):
             "is_distance": torch.from_numpy(layers.kind == DISTANCE),
             "basis": values,
             "basis_index": index,
+            "arbitrary": features.arbitrary if ignore_unknown else None,
         }
         for name, buffer in buffers.items():
             self.register_buffer(name, buffer, persistent=False)
@@ -108,7 +127,13 @@ class LayerExpert(FeatureExpert):
         """Returns the value of each layer at each of its knots."""
         knot, weight = self.basis_index
         values = self.weight.double().index_select(0, weight) * self.basis
-        return values.new_zeros(len(self.knot)).index_add(0, knot, values)
+        table = values.new_zeros(len(self.knot)).index_add(0, knot, values)
+        if self.arbitrary is None:
+            return table
+        size = self.knot_ptr.diff()
+        layer = torch.arange(len(size), device=size.device).repeat_interleave(size)
+        mean = table.new_zeros(len(size)).index_add(0, layer, table * self.arbitrary)
+        return table - mean.index_select(0, layer)
 
     def forward(
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
@@ -166,7 +191,7 @@ class LayerExpert(FeatureExpert):
 
     def with_facts(self, update: KBUpdate) -> "LayerExpert":
         """Keeps what is compared, and the knots; see :class:`Expert`."""
-        expert = type(self)(update.kb, self.features)
+        expert = type(self)(update.kb, self.features, self.ignore_unknown)
         take_weights(expert, self, update)
         return expert
 
@@ -174,6 +199,8 @@ class LayerExpert(FeatureExpert):
         """Returns which numbers the weights are for."""
         tensors = self.feature_ptr, self.knot_ptr, self.knot, self.value, self.column
         content = [tensor.cpu().numpy().tobytes() for tensor in tensors]
+        if self.ignore_unknown:
+            content.append(b"ignores unknown numbers")
         return b" ".join([super().fingerprint(), *content])
 
     def extra_repr(self) -> str:

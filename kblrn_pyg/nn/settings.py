@@ -96,6 +96,9 @@ class ModelSettings:
         "the least fraction of a relation's triples with both numbers",
         expert="n",
     )
+    ignore_unknown: bool = setting(
+        False, "learn nothing from whether a number is known", expert="n"
+    )
     evidence_support: int = setting(
         2, "the least support of rules with constants", expert="e"
     )
@@ -170,6 +173,10 @@ class ModelSettings:
         if self.numerical not in NUMERICAL_KINDS:
             raise ValueError(
                 f"'numerical' must be rbf, sign or layer (got {self.numerical!r})"
+            )
+        if self.ignore_unknown and self.numerical != "layer":
+            raise ValueError(
+                "'ignore_unknown' must be False unless 'numerical' is layer (got True)"
             )
         if self.learn_rbf and self.numerical == "layer":
             raise ValueError(
