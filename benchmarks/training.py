@@ -9,8 +9,9 @@ exact loss is over all entities, in batches of 512 distinct queries; PyG's own
 loss has one negative a triple and is there for reference. Some batches are
 timed, in turns so that a noisy minute hits everybody, and extrapolated to an
 epoch. The last lines tell how far the exact loss is from its three matrix
-products alone. Needs the extra ``bench``. With ``--against``, only this library
-is timed, in turns with that of another checkout.
+products alone. Needs the extra ``bench``. ``--alone`` compares instances of this
+library with the first of them; with ``--against``, they are timed in turns with
+those of another checkout.
 """
 
 import argparse
@@ -34,6 +35,12 @@ from kblrn_pyg.training.process import keep_freed_memory
 
 CHANNELS, BATCH, NEGATIVES = 100, 512, 500
 PYKEEN_BATCHES = 3
+# What may stand behind the letters of an instance.
+OPTIONS = {
+    "layer": {"numerical": "layer"},
+    "t0.1": {"threshold": 0.1},
+    "kinds": {"evidence_kinds": True},
+}
 TURN, PAUSE = 4, 0.1  # batches of one checkout before the other's, and seconds
 
 
@@ -100,8 +107,8 @@ def kblrn(
     negatives: str = "triple",
 ) -> Contestant:
     torch.manual_seed(0)
-    letters, _, numerical = experts.partition(":")
-    given = {"numerical": numerical} if numerical else {}
+    letters, *others = experts.split(":")
+    given = {name: value for one in others for name, value in OPTIONS[one].items()}
     model = KBLRN.from_data(
         data,
         letters,
@@ -163,6 +170,22 @@ def compare_trees(options: argparse.Namespace, data: object) -> None:
         # The quicker batches: what is slow was disturbed by something else.
         here, there = (1000 * statistics.quantiles(one, n=4)[0] for one in both)
         print(f"{name:28}{here:7.1f} ms{there:7.1f} ms{here / there:9.2f}")
+
+
+def compare_instances(options: argparse.Namespace, data: object) -> None:
+    """Times instances of this library in turns, by the exact loss."""
+    ours = [kblrn(data, experts, None) for experts in options.instances]
+    for number in range(2 + options.batches):
+        for one in ours:
+            if number < 2:  # compilation and first touches
+                one.step()
+            else:
+                one.run()
+    print(f"{'':28}{'a batch':>10}   / {ours[0].name}")
+    for one in ours:
+        print(
+            f"{one.name:28}{1000 * one.batch:7.1f} ms{one.batch / ours[0].batch:8.2f}"
+        )
 
 
 def pyg(data: object) -> Contestant:
@@ -255,7 +278,10 @@ def main() -> int:
         "--instances",
         nargs="+",
         default=["l", "lr", "lrn"],
-        help="of KBLRN; lrn:layer has layers of numbers",
+        help="of KBLRN; lrn:layer has layers of numbers, lrne:kinds kinds of evidence",
+    )
+    parser.add_argument(
+        "--alone", action="store_true", help="time instances by the exact loss alone"
     )
     parser.add_argument("--against", help="another checkout to compare with")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
@@ -267,6 +293,9 @@ def main() -> int:
         return 0
     if options.against:
         compare_trees(options, data)
+        return 0
+    if options.alone:
+        compare_instances(options, data)
         return 0
     ours = our_contestants(data, options.instances)
     theirs = pykeen(data)
