@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kblrn_pyg.data import DataError, Names
+from kblrn_pyg.data.ids import check_ids
 from kblrn_pyg.data.queries import SIDES, check_side
 from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.data.whole import whole_file
@@ -67,13 +68,24 @@ class RankTable:
     def __post_init__(self) -> None:
         for name in _COLUMNS:
             type_ = np.float64 if name == "rank" else np.int64
-            column = np.asarray(getattr(self, name), type_)
+            given = np.asarray(getattr(self, name))
+            if name != "rank" and given.size and given.dtype.kind not in "iu":
+                raise ValueError(f"'{name}' must hold integers (got {given.dtype})")
+            column = given.astype(type_, copy=False)
             if column.shape != (len(self.relation),):
                 raise ValueError(
                     f"'{name}' must have {len(self.relation)} entries, one a row "
                     f"(got the shape {column.shape})"
                 )
             object.__setattr__(self, name, column)
+        check_ids({"relations": (self.relation, len(self.relations))})
+        check_ids({"sides": (self.side, len(SIDES))})
+        for name in ("head", "tail"):
+            if len(self) and getattr(self, name).min() < 0:
+                raise ValueError(f"'{name}' must not be negative")
+        for name in ("rank", "num_candidates", "num_answers"):
+            if not (getattr(self, name) >= 1).all():  # which NaN is not, either
+                raise ValueError(f"'{name}' must be at least 1")
 
     def __len__(self) -> int:
         return len(self.relation)
