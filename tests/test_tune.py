@@ -8,10 +8,18 @@ from scripts import run
 from test_cli_recipes import kb  # noqa: F401, a fixture
 from test_recipes import APART, FEATURES, LATENT, splits  # noqa: F401, a fixture
 
-from kblrn_pyg.recipes import Recipe, Stage, read_recipe, train_by_recipe, tune
+from kblrn_pyg.data import DataError
+from kblrn_pyg.recipes import (
+    Recipe,
+    Stage,
+    read_recipe,
+    train_by_recipe,
+    tune,
+    write_recipe,
+)
 from kblrn_pyg.recipes.named import dropped, features, multiplied
 from kblrn_pyg.recipes.space import parameters_of, suggest_stage
-from kblrn_pyg.recipes.tuning import TRIALS_NAME
+from kblrn_pyg.recipes.trials import TRIALS_NAME
 from kblrn_pyg.training import Run
 
 optuna = pytest.importorskip("optuna")
@@ -148,3 +156,49 @@ def test_the_command(kb, tmp_path):  # noqa: F811
     done = run("kblrn", "train", kb, "--recipe", path, "--out", tmp_path / "run")
     assert done.code == 0, done.err
     assert "recipe tuned: the best of 2 trials" in done.err
+
+
+@pytest.mark.parametrize("damage", ["text", "half", "schema", "directory"])
+def test_damaged_trials_are_refused_in_a_line(kb, tmp_path, damage):  # noqa: F811
+    folder = tmp_path / "tuned"
+    words = ["kblrn", "tune", kb, "--trials", "1", "--out", folder, "--epochs", "1"]
+    words += ["--hidden-channels", "4", "--recipe", tmp_path / "one.json"]
+    write_recipe(Recipe("one", (LATENT,)), tmp_path / "one.json")
+    assert run(*words).code == 0
+    path = folder / TRIALS_NAME
+    raw = path.read_bytes()
+    path.unlink()
+    if damage == "directory":
+        path.mkdir()
+    else:
+        changed = raw.replace(b"CREATE TABLE trials", b"CREATE TABLE triols", 1)
+        half = raw[: len(raw) // 2]
+        path.write_bytes({"text": b"a" * 999, "half": half, "schema": changed}[damage])
+    done = run(*words)
+    assert done.code == 2
+    assert done.err.startswith(f"kblrn tune: {path}: ")
+    assert done.err.count("\n") == 1
+
+
+def test_a_folder_has_one_search_at_a_time(splits, tmp_path):  # noqa: F811
+    """Another one would end the trials that are not its own."""
+    other = Run(tmp_path / "tuned")
+    other.lock()
+    options = {"trials": 1, "recipe": Recipe("one", (LATENT,)), **SMALL}
+    with pytest.raises(DataError, match="another training is writing"):
+        tune(splits["train"], splits["val"], run=Run(other.path), **options)
+    other.close()
+    tune(splits["train"], splits["val"], run=Run(other.path), **options)
+
+
+def test_a_full_disk_is_told(splits, tmp_path, monkeypatch):  # noqa: F811
+    import sqlalchemy.exc
+
+    def full(*_, **__):
+        raise sqlalchemy.exc.OperationalError("", {}, Exception("disk is full"))
+
+    monkeypatch.setattr("optuna.study.Study.optimize", full)
+    options = {"trials": 1, "recipe": Recipe("one", (LATENT,)), **SMALL}
+    folder = Run(tmp_path / "tuned")
+    with pytest.raises(DataError, match=r"trials\.db: .* \(disk is full\)"):
+        tune(splits["train"], splits["val"], run=folder, **options)

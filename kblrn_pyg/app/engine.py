@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kblrn_pyg.app.probability import calibrated, shares
+from kblrn_pyg.data.ids import IdRanges, check_id
 from kblrn_pyg.data.queries import Queries
 from kblrn_pyg.evaluation import device_of, rank_one_query
 from kblrn_pyg.nn import KBLRN
@@ -93,6 +94,7 @@ class Engine:
         self.known = model.known_facts
         self._rows: OrderedDict[Query, NDArray[np.float64]] = OrderedDict()
         self._device = device_of(model)
+        self._ids = IdRanges(model.num_nodes, model.num_relations)
         self._stack = ExitStack()
         model.eval()
         with torch.no_grad():  # what is the same for all queries is computed once
@@ -171,6 +173,7 @@ class Engine:
                 (default: :obj:`None`, all)
         """
         chosen = self.choice(experts)
+        answer = check_id(answer, "entity", self.model.num_nodes)
         with self.lock:
             rows, known = self.rows(query), self.known_answers(query)
             scores = rows[chosen].sum(axis=0)
@@ -205,6 +208,8 @@ class Engine:
             query (Query): The query.
             answer (int): The entity.
         """
+        self._queries(query)  # which refuses other ids
+        answer = check_id(answer, "entity", self.model.num_nodes)
         triple, experts = query.triple(answer), self.model.experts
         with self.lock, torch.no_grad():
             found = {
@@ -218,7 +223,7 @@ class Engine:
 
     def known_answers(self, query: Query) -> Ids:
         """Returns the known answers to a query."""
-        return self.known.answers(_queries(query)).entity
+        return self.known.answers(self._queries(query)).entity
 
     def rows(self, query: Query) -> NDArray[np.float64]:
         """Returns a row of the scores of all entities for each expert."""
@@ -234,7 +239,7 @@ class Engine:
         return found
 
     def _score(self, query: Query) -> NDArray[np.float64]:
-        queries = _queries(query).to(self._device)
+        queries = self._queries(query).to(self._device)
         with torch.no_grad(), one_torch_thread():  # one query is too little for more
             rows = [self._one(one, queries) for one in self.model.experts.values()]
         scores = torch.cat(rows).double().cpu().numpy()
@@ -253,12 +258,13 @@ class Engine:
 
     def _calibrated(self, query: Query, answers: Ids, chosen: list[int]) -> list[Any]:
         asks_all = len(chosen) == len(self.experts)
-        return calibrated(self.model, _queries(query), answers, asks_all)
+        return calibrated(self.model, self._queries(query), answers, asks_all)
+
+    def _queries(self, query: Query) -> Queries:
+        entity, relation = torch.tensor([query.entity]), torch.tensor([query.relation])
+        queries = Queries(entity, relation, query.side)
+        self._ids.check_queries(queries)
+        return queries
 
     def _named(self, values: Scores) -> dict[str, float]:
         return dict(zip(self.experts, values.tolist()))
-
-
-def _queries(query: Query) -> Queries:
-    entity, relation = torch.tensor([query.entity]), torch.tensor([query.relation])
-    return Queries(entity, relation, query.side)

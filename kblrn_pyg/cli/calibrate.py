@@ -37,6 +37,14 @@ def run(options: argparse.Namespace) -> None:
         raise DataError(f"--ratio must be positive (got {options.ratio})")
     of_run = Run(options.run)
     of_run.read_settings()  # or else it is not a run
+    of_run.lock()  # a training would replace the model
+    try:
+        _calibrate(options, of_run)
+    finally:
+        of_run.close()
+
+
+def _calibrate(options: argparse.Namespace, of_run: Run) -> None:
     # Only now, as torch takes seconds to import.
     from kblrn_pyg.evaluation import calibrate, reliability_of
     from kblrn_pyg.runs import load_run

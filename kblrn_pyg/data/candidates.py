@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data.errors import DataError
+from kblrn_pyg.data.ids import check_id
 from kblrn_pyg.data.kb import flat_triples
 from kblrn_pyg.data.queries import SIDES, check_side
 
@@ -51,7 +52,8 @@ class Candidates:
         """
         check_side(side)
         place = SIDES.index(side)
-        edge_type = self._kb.edge_types[rel]
+        edge_types = self._kb.edge_types
+        edge_type = edge_types[check_id(rel, "relation", len(edge_types))]
         if self.kind == "all":
             return np.arange(self.num_nodes)
         if self.kind == "observed":

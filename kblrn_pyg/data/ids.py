@@ -1,5 +1,6 @@
 """Checks of ids, as kernels read wherever ids lead them."""
 
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,27 @@ def as_ids(values: ArrayLike, kind: str) -> Ids:
     if array.size and array.dtype.kind not in "iu":
         raise ValueError(f"ids of {kind} must be integers (got {array.dtype})")
     return np.ascontiguousarray(array, np.int64)
+
+
+def check_id(given: Any, kind: str, number: int) -> int:
+    r"""Returns one id, and refuses what is none; -1 is not the last one.
+
+    Args:
+        given (int): The id.
+        kind (str): What errors call it.
+        number (int): The number of ids that exist.
+    """
+    try:
+        found = operator.index(given)  # integers of NumPy are none of Python's
+    except TypeError:
+        raise ValueError(
+            f"the id of the {kind} must be an integer (got {given!r})"
+        ) from None
+    if not 0 <= found < number:
+        raise ValueError(
+            f"the id of the {kind} must lie in 0 to {number - 1} (got {found})"
+        )
+    return found
 
 
 def check_ids(

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data.errors import DataError
+from kblrn_pyg.data.ids import check_id
 from kblrn_pyg.data.words import minus, value_text
 from kblrn_pyg.settings import check_bins
 
@@ -80,8 +81,11 @@ class Intervals:
             value ≥ 0.5
             0.5 ≤ value < 0.75
         """
-        if interval < 0:
+        if interval == -1:
             return "", " is known"
+        attribute = check_id(attribute, "attribute", len(self.attributes))
+        number = int(self.ptr[attribute + 1] - self.ptr[attribute])
+        interval = check_id(interval, "interval", number)
         name, place = self.attributes[attribute], self.ptr[attribute] + interval
         low, high = (_exact(name, float(one[place])) for one in (self.low, self.high))
         if math.isinf(self.high[place]):

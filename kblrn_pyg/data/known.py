@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch_geometric.data import Data, HeteroData
 
+from kblrn_pyg.data.ids import IdRanges, as_ids, check_ids
 from kblrn_pyg.data.queries import Queries
 from kblrn_pyg.data.types import as_kb
 from kblrn_pyg.data.validate import how_different
@@ -55,6 +56,7 @@ class KnownFacts:
             raise ValueError(f"'{name}' must be a list of them (got one)")
         self.num_nodes = int(kb["entity"].num_nodes)
         self._kb, self._edge_types = kb, kb.edge_types
+        self._ids = IdRanges(self.num_nodes, len(self._edge_types))
         self._sources = [(kb, "edge_index")]
         self._add(splits, name)
 
@@ -95,6 +97,7 @@ class KnownFacts:
         Args:
             queries (Queries): The queries, distinct or not.
         """
+        self._ids.check_queries(queries)  # others would be read as those of others
         distinct, row = queries.distinct(self.num_nodes)
         entity, rel_type = (
             distinct.entity.cpu().numpy(),
@@ -120,6 +123,15 @@ class KnownFacts:
             rel (numpy.ndarray): The relation of each triple.
             tail (numpy.ndarray): The tail of each triple.
         """
+        head, tail = as_ids(head, "heads"), as_ids(tail, "tails")
+        rel = as_ids(rel, "relations")
+        check_ids(
+            {
+                "heads": (head, self.num_nodes),
+                "relations": (rel, len(self._edge_types)),
+                "tails": (tail, self.num_nodes),
+            }
+        )
         found = np.zeros(len(rel), np.bool_)
         order = np.argsort(rel, kind="stable")
         relations, begin = np.unique(rel[order], return_index=True)

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data.derived import derived_attributes
+from kblrn_pyg.data.ids import check_id
 from kblrn_pyg.data.kb import flat_triples
 from kblrn_pyg.data.pairs import (
     Floats,
@@ -76,6 +77,7 @@ class LayerFeatures:
 
     def of(self, relation: int) -> slice:
         """Returns the positions of the layers of a relation."""
+        relation = check_id(relation, "relation", len(self.ptr) - 1)
         return slice(int(self.ptr[relation]), int(self.ptr[relation + 1]))
 
 

@@ -1,7 +1,6 @@
 """Names of entities, relations and attributes, and how to find one."""
 
 import difflib
-import operator
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data.errors import DataError
+from kblrn_pyg.data.ids import check_id
 from kblrn_pyg.printable import shortened
 
 _SEPARATORS = "/.#:"
@@ -69,6 +69,7 @@ class Names:
             >>> names.unique(1), names.resolve("Paris (/m/2)")
             ('Paris (/m/2)', 1)
         """
+        i = check_id(i, self.kind, len(self))
         label, identifier = self.labels[i], self.identifiers[i]
         if label == identifier or len(self._by_label.get(label)) == 1:
             return label
@@ -122,18 +123,9 @@ class Names:
         """
         if isinstance(given, str):
             return self.resolve(given)
-        try:
-            found = operator.index(given)  # integers of NumPy are none of Python's
-        except TypeError:
-            raise ValueError(
-                f"the {self.kind} must be a name or an id (got {given!r})"
-            ) from None
-        if not 0 <= found < len(self):
-            raise ValueError(
-                f"the id of the {self.kind} must lie in 0 to {len(self) - 1} "
-                f"(got {found})"
-            )
-        return found
+        if not hasattr(given, "__index__"):
+            raise ValueError(f"the {self.kind} must be a name or an id (got {given!r})")
+        return check_id(given, self.kind, len(self))
 
     def _with_identifier(self, name: str) -> list[int]:
         identifier = name.rpartition(" (")[2].removesuffix(")")

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import HeteroData
 
+from kblrn_pyg.data.ids import check_id
 from kblrn_pyg.data.kb import flat_triples
 
 # Where all training differences are equal, the width is this fraction of the
@@ -69,6 +70,7 @@ class NumericalFeatures:
 
     def of(self, relation: int) -> slice:
         """Returns the positions of the features of a relation."""
+        relation = check_id(relation, "relation", len(self.ptr) - 1)
         return slice(int(self.ptr[relation]), int(self.ptr[relation + 1]))
 
 
@@ -130,8 +132,10 @@ def numerical_features(data: HeteroData, threshold: float = 0.9) -> NumericalFea
 
 def differences(data: HeteroData, relation: int, attribute: int) -> Tensor:
     """Returns head minus tail for the training triples that have both numbers."""
+    relation = check_id(relation, "relation", len(data.edge_types))
+    x = data["entity"].x
+    values = x[:, check_id(attribute, "attribute", x.size(1))]
     head, tail = data[data.edge_types[relation]].edge_index
-    values = data["entity"].x[:, attribute]
     difference = values[head] - values[tail]
     return difference[~difference.isnan()]
 

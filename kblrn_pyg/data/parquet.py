@@ -40,9 +40,7 @@ def read_parquet(path: Path, wanted: Columns, progress: bool = False) -> Encoded
 
 
 def _columns(file: Any, wanted: Columns, path: Path) -> list[Any]:
-    from pyarrow.parquet import ParquetFile
-
-    content = ParquetFile(file)
+    content = _open(file)
     found = content.schema_arrow.names
     order = wanted.find(found)
     if order is None:
@@ -64,11 +62,9 @@ def read_table(path: Path, wanted: Columns) -> Iterator[dict[str, Any]]:
         wanted (Columns): The columns to read.
     """
     pyarrow = _require_pyarrow()
-    from pyarrow.parquet import ParquetFile
-
     with open_source(path, has_lines=False) as (file, _):
         try:
-            for batch in ParquetFile(file).iter_batches(columns=list(wanted.names)):
+            for batch in _open(file).iter_batches(columns=list(wanted.names)):
                 yield from batch.to_pylist()
         except (pyarrow.ArrowException, OSError, KeyError) as error:
             raise _broken(error, path) from None
@@ -77,13 +73,17 @@ def read_table(path: Path, wanted: Columns) -> Iterator[dict[str, Any]]:
 def column_names(path: Path) -> list[str]:
     """Returns the names of the columns of a :obj:`.parquet` file."""
     pyarrow = _require_pyarrow()
-    from pyarrow.parquet import ParquetFile
-
     with open_source(path, has_lines=False) as (file, _):
         try:
-            return list(ParquetFile(file).schema_arrow.names)
+            return list(_open(file).schema_arrow.names)
         except (pyarrow.ArrowException, OSError, KeyError) as error:
             raise _broken(error, path) from None
+
+
+def _open(file: Any) -> Any:
+    from pyarrow.parquet import ParquetFile
+
+    return ParquetFile(file, page_checksum_verification=True)
 
 
 def _require_pyarrow() -> Any:
@@ -158,4 +158,4 @@ def write_parquet(path: PathLike, columns: Mapping[str, Any]) -> None:
         ) from None
     table = pyarrow.table({name: pyarrow.array(one) for name, one in columns.items()})
     with whole_file(path) as file:
-        write_table(table, file)
+        write_table(table, file, write_page_checksum=True)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kblrn_pyg.data.header import TRIPLES, Columns
+from kblrn_pyg.data.ids import check_ids
 from kblrn_pyg.data.sources import Source, source_columns, source_rows
 
 Ids = NDArray[np.int64]
@@ -38,6 +39,16 @@ class NamedTriples:
     rel: Ids
     tail: Ids
     num_duplicates: int = 0
+
+    def __post_init__(self) -> None:
+        entities, relations = len(self.entities), len(self.relations)
+        check_ids(
+            {
+                "heads": (self.head, entities),
+                "relations": (self.rel, relations),
+                "tails": (self.tail, entities),
+            }
+        )
 
     def __len__(self) -> int:
         return len(self.head)

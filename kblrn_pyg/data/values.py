@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from kblrn_pyg.data.cells import read_cell
 from kblrn_pyg.data.errors import DataError, HeaderError
 from kblrn_pyg.data.header import VALUES, Columns
+from kblrn_pyg.data.ids import check_ids, check_shape
 from kblrn_pyg.data.rows import RowBlock
 from kblrn_pyg.data.sources import Source, place, source_columns, source_rows
 from kblrn_pyg.data.table import NameTable
@@ -62,6 +63,15 @@ class NamedValues:
     value: NDArray[np.float64]
     num_averaged: int = 0
     notes: ValueNotes = ValueNotes()
+
+    def __post_init__(self) -> None:
+        check_ids(
+            {
+                "entities": (self.entity, len(self.entities)),
+                "attributes": (self.attribute, len(self.attributes)),
+            }
+        )
+        check_shape("value", self.value, self.entity.shape)
 
     def __len__(self) -> int:
         return len(self.value)

@@ -55,6 +55,8 @@ class Metrics:
                 f"'rank' and 'num_candidates' must be of one length "
                 f"(got {ranks.shape} and {candidates.shape})"
             )
+        if not (ranks >= 1).all():  # which NaN is not, either
+            raise ValueError("'rank' must be at least 1")
         if len(ranks) == 0:
             return cls(0, *[math.nan] * 7)
         mean_rank = float(ranks.mean())

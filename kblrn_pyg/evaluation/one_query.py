@@ -8,6 +8,7 @@ import torch
 from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg.data import Vocabulary
+from kblrn_pyg.data.ids import as_ids, check_ids, check_shape
 from kblrn_pyg.data.queries import Queries
 from kblrn_pyg.evaluation.metrics import Metrics, auc_pr
 from kblrn_pyg.evaluation.model import (
@@ -93,6 +94,11 @@ def rank_one_query(scores: np.ndarray, answers: Ids, known: Ids) -> Standings:
         answers (numpy.ndarray): The answers to rank.
         known (numpy.ndarray): The known answers, which do not compete.
     """
+    number = scores.shape[-1]
+    check_shape("scores", scores, (1, number))
+    answers, known = as_ids(answers, "answers"), as_ids(known, "known answers")
+    check_ids({"answers": (answers, number)})
+    check_ids({"known answers": (known, number)})
     row, known_ptr = np.zeros(len(answers), np.int64), np.array([0, len(known)])
     return rank_answers(scores, row, answers, known_ptr, known)
 

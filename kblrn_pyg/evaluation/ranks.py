@@ -1,18 +1,22 @@
 """The rank of every true answer, one row each."""
 
+import hashlib
+import io
 import zipfile
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kblrn_pyg.data import DataError, Names
+from kblrn_pyg.data.ids import check_ids
 from kblrn_pyg.data.queries import SIDES, check_side
 from kblrn_pyg.data.rows import PathLike
-from kblrn_pyg.data.whole import whole_file
+from kblrn_pyg.data.whole import write_bytes
 from kblrn_pyg.evaluation.metrics import Metrics
 from kblrn_pyg.frames import to_frame
 
@@ -20,6 +24,10 @@ Ids = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 ANSWERS = ("one", "many")
+
+# What a zip archive without a comment ends with, and the size of our comment.
+_END, _END_BYTES = b"PK\x05\x06", 22
+_CHECKSUM_BYTES = len("sha256:") + 64
 
 # What reading a damaged archive may raise.
 _DAMAGE = (
@@ -67,13 +75,24 @@ class RankTable:
     def __post_init__(self) -> None:
         for name in _COLUMNS:
             type_ = np.float64 if name == "rank" else np.int64
-            column = np.asarray(getattr(self, name), type_)
+            given = np.asarray(getattr(self, name))
+            if name != "rank" and given.size and given.dtype.kind not in "iu":
+                raise ValueError(f"'{name}' must hold integers (got {given.dtype})")
+            column = given.astype(type_, copy=False)
             if column.shape != (len(self.relation),):
                 raise ValueError(
                     f"'{name}' must have {len(self.relation)} entries, one a row "
                     f"(got the shape {column.shape})"
                 )
             object.__setattr__(self, name, column)
+        check_ids({"relations": (self.relation, len(self.relations))})
+        check_ids({"sides": (self.side, len(SIDES))})
+        for name in ("head", "tail"):
+            if len(self) and getattr(self, name).min() < 0:
+                raise ValueError(f"'{name}' must not be negative")
+        for name in ("rank", "num_candidates", "num_answers"):
+            if not (getattr(self, name) >= 1).all():  # which NaN is not, either
+                raise ValueError(f"'{name}' must be at least 1")
 
     def __len__(self) -> int:
         return len(self.relation)
@@ -179,8 +198,10 @@ class RankTable:
         content = self.to_dict()
         # An empty list alone would become an array of numbers.
         content["relations"] = np.array(self.relations, np.str_)
-        with whole_file(path) as file:
-            np.savez_compressed(file, **content)
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **content)
+        raw = _with_comment_size(buffer.getvalue())
+        write_bytes(path, raw, _checksum(raw))
 
     @classmethod
     def load(cls, path: PathLike) -> "RankTable":
@@ -190,7 +211,11 @@ class RankTable:
             path (str): The file.
         """
         try:
-            with np.load(path, allow_pickle=False) as archive:
+            raw = Path(path).read_bytes()
+            # Archives of older versions end without a checksum.
+            if raw[-_END_BYTES:][:4] != _END and not _is_whole(raw):
+                raise ValueError("another checksum")
+            with np.load(io.BytesIO(raw), allow_pickle=False) as archive:
                 content = {name: archive[name] for name in archive.files}
         except FileNotFoundError:
             raise DataError("no such file", path) from None
@@ -200,6 +225,20 @@ class RankTable:
             return cls.from_dict(content)
         except ValueError as error:
             raise DataError(str(error), path) from None
+
+
+def _with_comment_size(raw: bytes) -> bytes:
+    """Announces a checksum as the comment of a zip archive, its very end."""
+    return raw[:-2] + _CHECKSUM_BYTES.to_bytes(2, "little")
+
+
+def _checksum(raw: bytes) -> bytes:
+    return b"sha256:" + hashlib.sha256(raw).hexdigest().encode()
+
+
+def _is_whole(raw: bytes) -> bool:
+    content, comment = raw[:-_CHECKSUM_BYTES], raw[-_CHECKSUM_BYTES:]
+    return comment == _checksum(content)
 
 
 _COLUMNS = tuple(field.name for field in fields(RankTable) if field.name != "relations")

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg.data import DataError, Names
+from kblrn_pyg.data.ids import check_id
 from kblrn_pyg.data.queries import SIDES, Queries
 from kblrn_pyg.evaluation import device_of, evaluate, evaluating, kb_for
 from kblrn_pyg.evaluation.ranks import relation_ids
@@ -117,6 +118,7 @@ def mean_lifts(model: KBLRN, data: HeteroData, relation: int) -> dict[str, float
             about.
         relation (int): The relation.
     """
+    relation = check_id(relation, "relation", len(data.edge_types))
     head, tail = data[data.edge_types[relation]].edge_label_index.to(device_of(model))
     experts = _experts(model)
     total = dict.fromkeys(experts, 0.0)

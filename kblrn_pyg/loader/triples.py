@@ -7,6 +7,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
+from kblrn_pyg.data.ids import check_shape
+
 # How many rows of a random order become Python numbers at once.
 _AT_ONCE = 1 << 16
 
@@ -15,6 +17,7 @@ class _Rows(Dataset):
     """Gives a whole batch at once, instead of collating it from single rows."""
 
     def __init__(self, *columns: Tensor) -> None:
+        _check_columns(*columns)
         self.columns = columns
 
     def __len__(self) -> int:
@@ -23,6 +26,17 @@ class _Rows(Dataset):
     def __getitems__(self, index: list[int]) -> tuple[Tensor, ...]:
         rows = torch.tensor(index, dtype=torch.long)
         return tuple(column[rows] for column in self.columns)
+
+
+def _check_columns(head_index: Tensor, rel_type: Tensor, tail_index: Tensor) -> None:
+    """Refuses what is not three columns of one length."""
+    columns = {"head_index": head_index, "rel_type": rel_type, "tail_index": tail_index}
+    for name, column in columns.items():
+        if not isinstance(column, Tensor):
+            raise ValueError(f"'{name}' must be a tensor (got {type(column).__name__})")
+        if column.is_floating_point() or column.is_complex() or column.is_sparse:
+            raise ValueError(f"'{name}' must hold integers (got {column.dtype})")
+        check_shape(name, column, (head_index.numel(),))
 
 
 def _as_it_is(batch: Any) -> Any:
@@ -74,6 +88,7 @@ class _Queries(Dataset):
     def __init__(
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
     ) -> None:
+        _check_columns(head_index, rel_type, tail_index)
         triples = torch.stack([head_index, rel_type, tail_index])
         self.sides = [_by_query(triples, column) for column in (0, 2)]
         self.sizes = [ptr.numel() - 1 for ptr, _ in self.sides]

@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from kblrn_pyg.data.ids import check_ids
+
 # Where false triples take the entity that replaces one of a true triple.
 NEGATIVES = ("observed", "all")
 
@@ -70,6 +72,12 @@ class Calibration:
             scores (torch.Tensor): The score of each triple.
             rel_type (torch.Tensor): The relation of each triple.
         """
+        if rel_type.shape != scores.shape:
+            raise ValueError(
+                f"'rel_type' must have a relation for each score, {list(scores.shape)} "
+                f"(got {list(rel_type.shape)})"
+            )
+        check_ids({"relations": (rel_type, len(self))}, num_dims=rel_type.dim())
         rel_type = rel_type.to(self.slope.device)
         values = scores.detach().to(self.slope)
         return torch.sigmoid(self.slope[rel_type] * values + self.intercept[rel_type])

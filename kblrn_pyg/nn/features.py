@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
+from kblrn_pyg.data.ids import check_id
 from kblrn_pyg.nn.expert import Expert, factor_of
 
 
@@ -66,4 +67,5 @@ class FeatureExpert(Expert):
 
     def speaks_of(self, rel: int) -> bool:
         """Tells whether a relation has features."""
+        rel = check_id(rel, "relation", len(self.feature_ptr) - 1)
         return bool(self.feature_ptr[rel] < self.feature_ptr[rel + 1])

@@ -2,8 +2,8 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from torch_geometric.data import Data, HeteroData
@@ -16,15 +16,11 @@ from kblrn_pyg.recipes.files import PLAN_PATH, RECIPE_NAME, write_recipe
 from kblrn_pyg.recipes.material import Material
 from kblrn_pyg.recipes.recipe import Recipe, Stage
 from kblrn_pyg.recipes.space import parameters_of, suggest_stage
+from kblrn_pyg.recipes.trials import TRIALS_NAME, open_study, stored_trials
 from kblrn_pyg.rules import RuleSet
 from kblrn_pyg.training import Progress, Run
 
 logger = logging.getLogger(__name__)
-
-# The file of all trials in the folder of a run.
-TRIALS_NAME = "trials.db"
-# Trials of a stage that are not pruned, because there is nothing to compare with.
-_UNPRUNED = 3
 
 
 @dataclass(frozen=True)
@@ -82,13 +78,29 @@ def tune(
     known = [as_kb(one) for one in filter_with]
     place = find_device(device)
     material = Material(as_kb(data), as_kb(val), known, place, progress)
+    if run is None:
+        return _tuned(material, recipe, trials, None, fixed)
+    run.lock()  # others would end trials that are not theirs
+    try:
+        return _tuned(material, recipe, trials, run, fixed)
+    finally:
+        run.close()
+        with suppress(OSError):  # a new folder that nothing was written to
+            run.path.rmdir()
+
+
+def _tuned(
+    material: Material,
+    recipe: str | Recipe,
+    trials: int,
+    run: Run | None,
+    fixed: Mapping[str, Any],
+) -> TuneResult:
     plan = stored_plan(run) if run is not None else None
     if plan is None:
         plan = choose_recipe(recipe, material, changes=grouped(fixed))
     if run is not None:
-        path = run.path / PLAN_PATH
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_recipe(plan, path)
+        write_recipe(plan, run.path / PLAN_PATH)
     search = _Search(plan, material, run, fixed)
     found = {group: search.stage(group, trials) for group in plan.groups}
     tuned = Recipe(
@@ -123,9 +135,14 @@ class _Search:
 
     def stage(self, group: str, trials: int) -> tuple[Stage, float, int]:
         """Returns the best stage, its MRR, and the number of its trials."""
+        path = None if self.run is None else self.run.path / TRIALS_NAME
+        study = open_study(path, group)
+        with stored_trials(path):
+            return self._search(study, group, trials)
+
+    def _search(self, study: Any, group: str, trials: int) -> tuple[Stage, float, int]:
         from optuna.trial import TrialState
 
-        study = self._study(group)
         stages = [one for one in self.plan.stages if one.experts == group]
         # Those that a killed process has begun, and nobody will end.
         for trial in study.get_trials(states=(TrialState.RUNNING,)):
@@ -149,25 +166,6 @@ class _Search:
         first = max(1, round(trials * 2 / 3))
         others = max(1, (trials - first) // (len(groups) - 1))
         return first if group == groups[0] else others
-
-    def _study(self, group: str) -> Any:
-        import optuna
-
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
-        storage = None
-        if self.run is not None:
-            path = Path(self.run.path, TRIALS_NAME).resolve()
-            storage = f"sqlite:///{path}"
-        study = optuna.create_study(
-            study_name=group,
-            storage=storage,
-            direction="maximize",
-            pruner=optuna.pruners.MedianPruner(n_startup_trials=_UNPRUNED),
-            load_if_exists=True,
-        )
-        # A search that goes on must not try again what it has tried.
-        study.sampler = optuna.samplers.TPESampler(seed=len(study.trials))
-        return study
 
     def _mrr(self, base: Stage, trial: Any) -> float:
         import optuna

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from kblrn_pyg.data import DataError, Intervals, Names
+from kblrn_pyg.data.ids import check_id
 from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.rules.columns import (
     UNKNOWN,
@@ -175,6 +176,7 @@ class ConstantRuleSet:
 
     def of(self, relation: int) -> slice:
         """Returns the positions of the rules of a relation."""
+        relation = check_id(relation, "relation", len(self.relations))
         return slice(int(self.ptr[relation]), int(self.ptr[relation + 1]))
 
     def select(self, index: Any) -> "ConstantRuleSet":

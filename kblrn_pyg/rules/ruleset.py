@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data import DataError, Names
+from kblrn_pyg.data.ids import check_id
 from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.data.store import load_tensors, save_tensors
 from kblrn_pyg.frames import html_table, to_frame
@@ -201,6 +202,7 @@ class RuleSet:
 
     def of(self, relation: int) -> slice:
         """Returns the positions of the rules of a relation."""
+        relation = check_id(relation, "relation", len(self.relations))
         return slice(int(self.ptr[relation]), int(self.ptr[relation + 1]))
 
     def select(self, index: Any) -> "RuleSet":

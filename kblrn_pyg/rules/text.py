@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from kblrn_pyg.data.ids import check_id
 from kblrn_pyg.rules.constants import ConstantRuleSet
 from kblrn_pyg.rules.ruleset import RuleSet
 
@@ -26,6 +27,7 @@ def atoms(rules: RuleSet, i: int) -> list[tuple[int, str, str]]:
 
 def body_text(rules: RuleSet, i: int) -> str:
     """Returns a body in words: ``parent_of(h, x) ∧ parent_of(t, x)``."""
+    i = check_id(i, "rule", len(rules))
     return " ∧ ".join(f"{rules.relations[r]}({a}, {b})" for r, a, b in atoms(rules, i))
 
 
@@ -65,7 +67,7 @@ def rule_text(rules: RuleSet, i: int) -> str:
         >>> rule_text(rules, 0)
         'spouse(h, t) ⇐ parent_of(h, x) ∧ parent_of(t, x)   support 812'
     """
-    measures = []
+    i, measures = check_id(i, "rule", len(rules)), []
     if rules.support[i] >= 0:
         measures.append(f"support {rules.support[i]:,}")
     word = about(rules, i)
@@ -94,7 +96,7 @@ def constant_rule_text(rules: ConstantRuleSet, i: int) -> str:
         >>> constant_rule_text(rules, 0)
         'likes(x, Jam) ⇐ likes(x, Tea)   support 9'
     """
-    measures = []
+    i, measures = check_id(i, "rule", len(rules)), []
     if rules.support[i] >= 0:
         measures.append(f"support {rules.support[i]:,}")
     for name, size in (

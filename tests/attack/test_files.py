@@ -1,14 +1,17 @@
 """A part of the attacks by files."""
 
+import numpy as np
 import pytest
 import torch
 from attack.files import KINDS, LOADERS, folder
-from attack.ids import small_kb, small_rules
+from attack.ids import small_kb, small_model, small_rules
 from attack.processes import run_apart
 
 from kblrn_pyg.cli.main import main
-from kblrn_pyg.data import DataError
+from kblrn_pyg.data import DataError, read_triples
+from kblrn_pyg.data.parquet import write_parquet
 from kblrn_pyg.data.store import load_tensors, save_splits, save_tensors
+from kblrn_pyg.evaluation import RankTable, evaluate
 from kblrn_pyg.rules import RuleSet
 
 
@@ -73,3 +76,35 @@ def test_models_of_other_sizes_are_refused():
         with pytest.raises(DataError, match=r"other\.pt: "):
             LOADERS["model.pt"](path)
     assert torch.is_tensor(stored["known"])
+
+
+def test_ranks_have_a_checksum(tmp_path):
+    """Some bits of a NumPy archive, such as dates, can differ unnoticed."""
+    evaluate(small_model("n", "all"), small_kb()).save(tmp_path / "ranks.npz")
+    raw = (tmp_path / "ranks.npz").read_bytes()
+    with np.load(tmp_path / "ranks.npz") as archive:  # as NumPy itself reads it
+        assert archive["rank"].min() >= 1
+    for bit in range(0, 8 * len(raw), 97):
+        changed = bytearray(raw)
+        changed[bit // 8] ^= 1 << bit % 8
+        (tmp_path / "ranks.npz").write_bytes(changed)
+        with pytest.raises(DataError, match="is damaged or not a rank table"):
+            RankTable.load(tmp_path / "ranks.npz")
+
+
+def test_ranks_of_older_versions_are_read(tmp_path):
+    table = evaluate(small_model("n", "all"), small_kb())
+    np.savez_compressed(tmp_path / "ranks.npz", **table.to_dict())
+    assert RankTable.load(tmp_path / "ranks.npz").metrics() == table.metrics()
+
+
+def test_pages_of_parquet_files_have_checksums(tmp_path):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "a.parquet"
+    names = {"head": ["a"], "relation": ["r"], "tail": ["some long name of an entity"]}
+    write_parquet(path, names)
+    raw = path.read_bytes()
+    at = raw.index(b"some long name")
+    path.write_bytes(raw[:at] + b"S" + raw[at + 1 :])
+    with pytest.raises(DataError, match=r"a\.parquet:1: broken Parquet"):
+        read_triples(path)

@@ -96,6 +96,18 @@ def trained(tmp_path_factory):
     return folder
 
 
+def test_what_a_training_writes_to_is_not_calibrated(trained, capfd):
+    run, path = Run(trained / "run"), trained / "run" / "model.pt"
+    before = path.read_bytes()
+    run.lock()
+    try:
+        assert main(["calibrate", str(run.path)]) == 2
+    finally:
+        run.close()
+    assert "another training is writing to this folder" in capfd.readouterr().err
+    assert path.read_bytes() == before
+
+
 EDITS = {
     "another size": {"model": {"hidden_channels": 5}},
     "a text": {"model": {"hidden_channels": "many"}},

@@ -1,0 +1,87 @@
+"""The file of all trials, which Optuna keeps in SQLite."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from kblrn_pyg.data.errors import DataError
+from kblrn_pyg.data.store import MALFORMED
+
+# The name of the file in the folder of a run.
+TRIALS_NAME = "trials.db"
+# Trials of a stage that are not pruned, because there is nothing to compare with.
+_UNPRUNED = 3
+
+
+def open_study(path: Path | None, name: str) -> Any:
+    r"""Returns the study of a stage, and refuses a file that is damaged.
+
+    Args:
+        path (pathlib.Path, optional): The file.
+            (default: :obj:`None`, keep nothing)
+        name (str): The name of the study.
+    """
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    if path is not None:
+        _check(path)
+    with stored_trials(path, MALFORMED):
+        study = optuna.create_study(
+            study_name=name,
+            storage=None if path is None else f"sqlite:///{path.resolve()}",
+            direction="maximize",
+            pruner=optuna.pruners.MedianPruner(n_startup_trials=_UNPRUNED),
+            load_if_exists=True,
+        )
+        # A search that goes on must not try again what it has tried.
+        study.sampler = optuna.samplers.TPESampler(seed=len(study.trials))
+    return study
+
+
+@contextmanager
+def stored_trials(
+    path: Path | None, others: tuple[type[Exception], ...] = ()
+) -> Iterator[None]:
+    r"""Tells in one line that trials can neither be read nor written.
+
+    Args:
+        path (pathlib.Path, optional): The file, if there is one.
+        others (tuple, optional): What else may be raised. (default: :obj:`()`)
+    """
+    from optuna.exceptions import StorageInternalError
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (SQLAlchemyError, StorageInternalError, *others) as error:
+        if path is None:
+            raise
+        reason = getattr(error, "orig", None) or error.__cause__ or error
+        raise _unusable(path, reason) from error
+
+
+def _check(path: Path) -> None:
+    """Looks at all pages of a file, which SQLite would do only when it needs them."""
+    if not path.exists():
+        return
+    if not path.is_file():
+        raise DataError("is not a file, expected the trials of 'kblrn tune'", path)
+    try:
+        with closing(sqlite3.connect(path)) as database:
+            (found,) = database.execute("PRAGMA integrity_check(1)").fetchone()
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        raise _unusable(path, error) from None
+    if found != "ok":
+        raise _unusable(path, found)
+
+
+def _unusable(path: Path, reason: object) -> DataError:
+    text = str(reason).partition("\n")[0]
+    return DataError(
+        f"its trials cannot be used ({text}): make room or restore the file if that "
+        "helps, or choose another folder",
+        path,
+    )
