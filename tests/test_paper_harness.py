@@ -14,12 +14,20 @@ from reproduction.job import Job, trained_on
 from reproduction.markdown import figure
 from reproduction.records import Places, read_records, record_path
 from reproduction.tables import TABLES, Row, jobs_of
-from reproduction.train import is_done, permute_numbers, run_job, with_facts
+from reproduction.train import (
+    is_done,
+    permute_numbers,
+    run_job,
+    with_conclusions,
+    with_facts,
+)
+from test_mining import as_kb
 
 from kblrn_pyg.data import flat_triples
 from kblrn_pyg.datasets import Families, load_dataset
 from kblrn_pyg.evaluation import RankTable
 from kblrn_pyg.recipes.factors import as_tensors
+from kblrn_pyg.rules import RuleSet
 from kblrn_pyg.training import EarlyStopping, Run, scale_experts
 from kblrn_pyg.training.recipes import MODERN, PAPER
 
@@ -83,6 +91,18 @@ def test_what_follows_is_learned_too():
     known = {*zip(*(index.tolist() for index in before))}
     assert after == known | {(0, 1, 2), (3, 1, 4)}
     assert len(flat_triples(train)[0]) == len(before[0])
+
+
+def test_what_follows_from_what_follows_is_learned_too():
+    data = as_kb([(0, 0, 1), (1, 0, 2), (1, 2, 0)], 3, 3)
+    # r1(x, y) <= r0(x, y), and r2(x, y) <= r1(x, z), r1(z, y)
+    names = [name for _, name, _ in data.edge_types]
+    rules = RuleSet.build(names, head=[1, 2], steps=[[0], [2, 2]])
+    after = flat_triples(with_conclusions(data, rules))
+    found = {*zip(*(index.tolist() for index in after))}
+    inferred = {(0, 1, 1), (1, 1, 2), (0, 2, 2)}
+    assert found == {(0, 0, 1), (1, 0, 2), (1, 2, 0)} | inferred
+    assert len(flat_triples(data)[0]) == 3
 
 
 def test_recipe_of_the_paper_is_that_of_section_5():

@@ -74,6 +74,17 @@ def make(data, scorer="rgcn:distmult", **settings):
     return KBLRN.from_data(data, "l", 6, scorer=scorer, **settings)
 
 
+def all_neighbors(conv, x, edges, kinds):
+    """Neighbours of all relations, divided by the number of all of them."""
+    weight = torch.einsum("rb,bio->rio", conv.comp, conv.weight)
+    rows = []
+    for node in range(len(x)):
+        sent = [x[j] @ weight[r] for (j, i), r in zip(edges, kinds) if i == node]
+        mean = torch.stack(sent).mean(dim=0) if sent else 0.0
+        rows.append(x[node] @ conv.root + conv.bias + mean)
+    return torch.stack(rows)
+
+
 @pytest.mark.parametrize("layers", [1, 2])
 def test_scores_are_those_of_convolved_embeddings(data, layers):
     model = make(data, rgcn_layers=layers).double().eval()
@@ -84,7 +95,7 @@ def test_scores_are_those_of_convolved_embeddings(data, layers):
     kinds = torch.cat([rel, rel + len(data.edge_types)])
     x = scorer.kge.node_emb.weight
     for i, conv in enumerate(scorer.convs):
-        x = RGCNConv.forward(conv, x.relu() if i else x, both, kinds).double()
+        x = all_neighbors(conv, x.relu() if i else x, both.t().tolist(), kinds.tolist())
     expected = (x[head] * scorer.kge.rel_emb.weight[rel] * x[tail]).sum(1)
     torch.testing.assert_close(model(head, rel, tail), expected)
 
@@ -144,6 +155,17 @@ def test_facts_are_dropped_in_training_only(data):
     scorer.eval()
     assert scorer._edges()[1].numel() == size
     assert scorer.encode().equal(scorer.encode())
+
+
+def test_what_an_entity_sends_to_itself_is_dropped_in_training_only(data):
+    (conv,) = make(data).experts["latent"].scorers[0].convs
+    x, no_edges = torch.eye(6).repeat(50, 1), torch.empty(2, 0, dtype=torch.long)
+    sent = conv(x, no_edges, no_edges[0]) - conv.bias
+    kept = sent != 0
+    assert 0.75 < kept.double().mean() < 0.85
+    torch.testing.assert_close(sent[kept], ((x @ conv.root) / 0.8)[kept])
+    sent = conv.eval()(x, no_edges, no_edges[0])
+    torch.testing.assert_close(sent, x @ conv.root + conv.bias)
 
 
 def test_what_cannot_be_convolved_is_said(data):

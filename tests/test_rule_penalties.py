@@ -14,6 +14,7 @@ from kblrn_pyg.data import flat_triples
 from kblrn_pyg.datasets import load_dataset
 from kblrn_pyg.nn import ASRPenalty, KALEPenalty
 from kblrn_pyg.nn.penalties import PENALTIES
+from kblrn_pyg.nn.penalties.kale import _other_relations
 from kblrn_pyg.nn.scorers import make_scorer
 from kblrn_pyg.nn.settings import PENALTY_NAMES
 from kblrn_pyg.rules import RuleSet, Semantics, ground_rules, mine_rules
@@ -204,13 +205,15 @@ def test_kale_is_that_of_a_loop(data, name, reciprocal):
     torch.manual_seed(7)
     found = penalty.loss(scorer, premise, conclusion)
     torch.manual_seed(7)
-    steps = torch.randint(1, size, (len(conclusion),)).tolist()
+    drawn = torch.rand(len(conclusion), dtype=torch.double).tolist()
     losses = []
     for side in ("head", "tail") if reciprocal else ("tail",):
-        for body, triple, step in zip(premise.tolist(), conclusion.tolist(), steps):
+        for body, triple, one in zip(premise.tolist(), conclusion.tolist(), drawn):
             head, rel, tail = triple
-            other = head, (rel + step) % size, tail
-            assert other[1] != rel
+            # A fact of the body, or the conclusion, is not what is wrong to follow.
+            used = {rel} | {fact[1] for fact in body}
+            others = [r for r in range(size) if r not in used]
+            other = head, others[int(one * len(others))], tail
             of_body = 1.0
             for one in body:
                 if one[0] >= 0:
@@ -265,6 +268,19 @@ def test_penalties_are_in_the_loss_and_in_files(
     kept = again.experts["latent"].rule_penalty
     assert isinstance(kept, PENALTIES[penalty])
     assert (len(kept.rules), kept.weight) == (len(rules), 2.0)
+
+
+def test_relations_that_could_not_follow():
+    """If a grounding has all relations, only that of its conclusion is another."""
+    torch.manual_seed(0)
+    cases = [((0, -1), 1, 2), ((0, 0), 1, 3), ((2, 3), 0, 4), ((1, 0), 2, 3)]
+    for body, rel, size in cases:
+        premise = torch.zeros(300, 2, 3, dtype=torch.long)
+        premise[..., 1] = torch.tensor(body)
+        conclusion = torch.tensor([[5, rel, 6]]).expand(300, 3)
+        found = set(_other_relations(premise, conclusion, size).tolist())
+        expected = set(range(size)) - {*body, rel}
+        assert found == (expected or set(range(size)) - {rel})
 
 
 def test_rules_are_learned_from_a_penalty_alone():

@@ -36,8 +36,8 @@ class Job:
             them once for a batch. (default: :obj:`"triple"`)
         max_hops (int, optional): The largest number of steps of a path.
             (default: :obj:`2`)
-        infers (bool, optional): Whether it learns what follows from rules by one
-            step, too. (default: :obj:`False`)
+        infers (bool, optional): Whether it learns what follows from rules, too.
+            (default: :obj:`False`)
     """
 
     dataset: str

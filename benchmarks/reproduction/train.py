@@ -145,6 +145,22 @@ def with_facts(data: HeteroData, triples: torch.Tensor) -> HeteroData:
     return data
 
 
+def with_conclusions(data: HeteroData, rules: RuleSet) -> HeteroData:
+    r"""Returns a knowledge base with all that follows from rules, as KALE-pre has it:
+    until nothing else follows.
+
+    Args:
+        data (HeteroData): The knowledge base, which is not changed.
+        rules (RuleSet): The rules.
+    """
+    before, data = -1, with_facts(data, torch.empty(0, 3, dtype=torch.long))
+    while data.num_edges > before:
+        before = data.num_edges
+        found = ground_rules(data, rules).conclusion
+        data = with_facts(data, torch.from_numpy(found))
+    return data
+
+
 class _Campaign:
     """One training and the data sets that it is judged on."""
 
@@ -256,8 +272,7 @@ class _Campaign:
         if not self.job.infers:
             return self.train
         assert self.rules is not None
-        inferred = torch.from_numpy(ground_rules(self.train, self.rules).conclusion)
-        return with_facts(self.train, inferred)
+        return with_conclusions(self.train, self.rules)
 
     def _begin_with(self, beginning: Job, judged: str) -> None:
         """Takes over the experts of a model that has no others."""
@@ -274,7 +289,9 @@ class _Campaign:
         if "rule_lines" in self.train and not needs_confidences:
             return provided_rules(self.train)
         if self.job.max_hops == 1:
-            return mine_rules(self.train, max_hops=1, confidences=False)
+            # Every relation that two entities have may say that they have another.
+            settings = {"min_head_coverage": 0.0, "confidences": False}
+            return mine_rules(self.train, max_hops=1, **settings)
         preset = "paper" if self.job.recipe.paper_rules else None
         settings = RuleSettings(preset=preset)
         return find_rules(self.train, settings, confidences=needs_confidences)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch_geometric.nn import RGCNConv
@@ -30,8 +31,24 @@ class RelationalConv(RGCNConv):
 
     Args:
         *args (optional): See :class:`torch_geometric.nn.RGCNConv`.
+        all_neighbors (bool, optional): If set to :obj:`True`, sums are divided by
+            the number of all edges of a node, :math:`\sum_r |\mathcal{N}_r(i)|`,
+            as the paper does for link prediction. (default: :obj:`False`)
+        root_dropout (float, optional): The fraction of the entries of
+            :math:`\mathbf{\Theta}_{\textrm{root}} \cdot \mathbf{x}_i` that training
+            sets to zero. (default: :obj:`0.0`)
         **kwargs (optional): See :class:`torch_geometric.nn.RGCNConv`.
     """
+
+    def __init__(
+        self,
+        *args: Any,
+        all_neighbors: bool = False,
+        root_dropout: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.all_neighbors, self.root_dropout = all_neighbors, root_dropout
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_type: Tensor) -> Tensor:
         r"""Returns the nodes after the convolution.
@@ -52,10 +69,13 @@ class RelationalConv(RGCNConv):
         else:
             weight = self.weight.unsqueeze(1)
             out = BlockSums.apply(x, weight, share, source, target, edge_type)
-        return out + x @ self.root + self.bias
+        root = F.dropout(x @ self.root, self.root_dropout, self.training)
+        return out + root + self.bias
 
     def _shares(self, target: Tensor, edge_type: Tensor) -> Tensor:
-        """Returns one by the number of edges of the same type and target."""
+        """Returns one by the number of edges of the same target, and maybe type."""
+        if self.all_neighbors:
+            return 1 / target.bincount()[target]
         key = target * self.num_relations + edge_type
         _, place, count = torch.unique(key, return_inverse=True, return_counts=True)
         return 1 / count[place]

@@ -29,10 +29,16 @@ class KALEPenalty(RulePenalty):
         I(b_1 \wedge b_2 \Rightarrow c) &= I(b_1) I(b_2) (I(c) - 1) + 1
 
     The penalty is the mean of :math:`{[ \gamma - I(b \Rightarrow c) + I(b \Rightarrow
-    c^{\prime}) ]}_+`, where :math:`c^{\prime}` has another relation than :math:`c`,
-    over as many groundings as a batch has triples, drawn among those whose
-    bodies are known. Where embeddings are longer than one, as the paper's are not,
-    facts of bodies are not less true than 0.
+    c^{\prime}) ]}_+` over as many groundings as a batch has triples. In
+    :math:`c^{\prime}` a relation that the grounding does not have stands in place of
+    that of :math:`c`.
+
+    It differs from the paper in three ways. Groundings are those whose bodies are
+    known; the paper also takes some of which only the conclusion is, which says
+    nothing about a body. Facts are learned by the loss of the model, not by the same
+    margin. And embeddings may be longer than one, as a softmax needs them (see
+    :class:`FreeTransE`), so that facts of bodies are kept from being less true
+    than 0.
 
     Args:
         data (HeteroData): The knowledge base.
@@ -98,9 +104,7 @@ class KALEPenalty(RulePenalty):
             conclusion (torch.Tensor): The triple that follows from each.
         """
         other = conclusion.clone()
-        size, relation = scorer.num_relations, conclusion[:, 1]
-        step = torch.randint(1, size, relation.shape, device=relation.device)
-        other[:, 1] = (relation + step) % size
+        other[:, 1] = _other_relations(premise, conclusion, scorer.num_relations)
         sides = SIDES if is_reciprocal(scorer) else ("tail",)
         triples = torch.cat([premise.clamp(min=0).flatten(0, 1), conclusion, other])
         encoded, number = scorer.encode(), len(conclusion)
@@ -126,3 +130,24 @@ class KALEPenalty(RulePenalty):
             query, answer = scorer.tail_query(ends[0], rel), ends[1]
         score = scorer.compare(query, answer.unsqueeze(1)).squeeze(1)
         return 1 + score / (3 * scorer.hidden_channels**0.5)
+
+
+def _other_relations(premise: Tensor, conclusion: Tensor, size: int) -> Tensor:
+    """Draws a relation for each grounding that none of its triples has, or, if its
+    triples have all relations, another one than that of its conclusion."""
+    relation = conclusion[:, 1:2]
+    taken = torch.cat([premise[..., 1], relation], dim=1)
+    # A relation that is missing, or there twice, is behind all others.
+    taken = taken.masked_fill(taken < 0, size).sort(dim=1).values
+    is_again = taken[:, 1:] == taken[:, :-1]
+    taken[:, 1:] = taken[:, 1:].masked_fill(is_again, size)
+    free = size - (taken < size).sum(dim=1)
+    only = torch.full_like(taken, size)
+    only[:, :1] = relation
+    taken = torch.where((free > 0)[:, None], taken, only).sort(dim=1).values
+    free = torch.where(free > 0, free, size - 1)
+    drawn = torch.rand(len(free), dtype=torch.double, device=free.device)
+    found = (drawn * free).long()
+    for column in taken.unbind(dim=1):
+        found += found >= column
+    return found
