@@ -20,9 +20,10 @@ from kblrn_pyg.nn import model_file
 from kblrn_pyg.nn.build import build_experts
 from kblrn_pyg.nn.calibration import Calibration
 from kblrn_pyg.nn.expert import Expert
-from kblrn_pyg.nn.latent import AnyScorer, LatentExpert
+from kblrn_pyg.nn.latent import LatentExpert
 from kblrn_pyg.nn.losses import batch_loss, loss_of
 from kblrn_pyg.nn.product_of_experts import ProductOfExperts
+from kblrn_pyg.nn.scorers import AnyScorer
 from kblrn_pyg.nn.settings import ModelSettings
 from kblrn_pyg.rules import RuleSet
 
