@@ -11,7 +11,7 @@ from test_mining import as_kb
 from kblrn_pyg import KBLRN
 from kblrn_pyg.backend import plain_torch
 from kblrn_pyg.data import flat_triples
-from kblrn_pyg.nn import latent
+from kblrn_pyg.nn.penalties import embeddings
 from kblrn_pyg.nn.rows import TakeRows
 
 SCORERS = ("distmult", "complex", "rescal", "transe", "unit-transe", "rotate")
@@ -153,7 +153,7 @@ def test_some_triples_of_large_batches_are_penalised(data, monkeypatch):
     """On average, what is drawn has the penalty of all."""
     model = make(data, scorer="complex", n3=0.1, relation_prediction=0.4)
     expected = model.experts["latent"].penalty(*flat_triples(data))
-    monkeypatch.setattr(latent, "_MAX_PENALISED", 5)
+    monkeypatch.setattr(embeddings, "_MAX_PENALISED", 5)
     with torch.no_grad():
         found = [
             model.experts["latent"].penalty(*flat_triples(data)) for _ in range(2000)

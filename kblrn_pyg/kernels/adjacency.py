@@ -190,3 +190,21 @@ def find_group(ptr, keys, owner, key):
     if low < ptr[owner + 1] and keys[low] == key:
         return low
     return -1
+
+
+@njit(cache=True, nogil=True)
+def seek(values, begin, end, least):
+    """Returns the first place of a value not below ``least``, by growing strides."""
+    stride, high = 1, begin
+    while high < end and values[high] < least:
+        begin = high + 1
+        high += stride
+        stride *= 2
+    high = min(high, end)
+    while begin < high:
+        middle = (begin + high) >> 1
+        if values[middle] < least:
+            begin = middle + 1
+        else:
+            high = middle
+    return begin

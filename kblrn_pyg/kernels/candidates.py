@@ -6,9 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from kblrn_pyg.kernels.holding import NO_FACT, holds_from
 from kblrn_pyg.kernels.recall import UNASKED, recall_asked
 from kblrn_pyg.kernels.scoring import activation, add_difference_gradient
-from kblrn_pyg.kernels.walking import NO_FACT, first_steps, holds_from, reach
+from kblrn_pyg.kernels.walking import first_steps, reach
 
 # How many equal queries share one walk, which bounds what it may reach.
 _GROUP_SIZE = 8

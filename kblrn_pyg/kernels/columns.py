@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from kblrn_pyg.kernels.adjacency import find_group
-from kblrn_pyg.kernels.walking import first_steps, seek
+from kblrn_pyg.kernels.adjacency import find_group, seek
+from kblrn_pyg.kernels.walking import first_steps
 
 
 class Arrivals(NamedTuple):

@@ -12,12 +12,18 @@ from kblrn_pyg.data import layer_features, numerical_features
 from kblrn_pyg.nn.evidence import EvidenceExpert
 from kblrn_pyg.nn.expert import Expert
 from kblrn_pyg.nn.features import FeatureExpert
-from kblrn_pyg.nn.latent import AnyScorer, LatentExpert, as_list
+from kblrn_pyg.nn.latent import LatentExpert
 from kblrn_pyg.nn.layer import LayerExpert
 from kblrn_pyg.nn.numerical import NumericalExpert
 from kblrn_pyg.nn.penalties import PENALTIES
 from kblrn_pyg.nn.relational import RelationalExpert
-from kblrn_pyg.nn.scorers import RGCNScorer, make_named_scorer, scorer_name
+from kblrn_pyg.nn.scorers import (
+    AnyScorer,
+    RGCNScorer,
+    make_named_scorer,
+    scorer_list,
+    scorer_name,
+)
 from kblrn_pyg.nn.settings import (
     INSTANCES,
     SCORER_NAMES,
@@ -72,7 +78,7 @@ def build_experts(
     letters, own = _letters(experts)
     names = [name for name, letter in LETTERS.items() if letter in letters]
     own_names = _names(own, names)
-    several = as_list(scorer)
+    several = scorer_list(scorer)
     num_nodes = kb["entity"].num_nodes
     can_be_sparse = "l" in letters and all(
         isinstance(one, str) and one.lower() in SCORER_NAMES for one in several

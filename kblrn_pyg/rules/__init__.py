@@ -8,9 +8,10 @@ if TYPE_CHECKING:
     from kblrn_pyg.rules.constant_miner import mine_constants
     from kblrn_pyg.rules.constants import ConstantRuleSet
     from kblrn_pyg.rules.evidence import EvidenceFeatures
-    from kblrn_pyg.rules.features import PairFeatures, PathFeatures, QueryFeatures
+    from kblrn_pyg.rules.features import PathFeatures
     from kblrn_pyg.rules.files import read_rules, write_rules
     from kblrn_pyg.rules.find import find_rules, provided_rules
+    from kblrn_pyg.rules.found import PairFeatures, QueryFeatures
     from kblrn_pyg.rules.grounding import Groundings, ground_rules
     from kblrn_pyg.rules.mine import MineRules, mine_rules
     from kblrn_pyg.rules.ruleset import RuleSet

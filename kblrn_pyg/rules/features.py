@@ -1,23 +1,17 @@
-"""Which bodies hold: for pairs, for all candidates of a query, and why."""
+"""Which bodies hold: for pairs, and for all candidates of a query."""
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from torch_geometric.data import Data, HeteroData
 
-from kblrn_pyg.data import DataError, as_kb, flat_triples
 from kblrn_pyg.data.ids import as_ids, check_distinct, check_ids, check_shape
-from kblrn_pyg.data.queries import SIDES, check_side
-from kblrn_pyg.kernels.adjacency import Adjacency, build_adjacency
-from kblrn_pyg.kernels.columns import (
-    Arrivals,
-    Hits,
-    add_to_columns,
-    arrivals_at,
-)
+from kblrn_pyg.data.queries import check_side
+from kblrn_pyg.kernels.columns import Arrivals, Hits, add_to_columns, arrivals_at
+from kblrn_pyg.kernels.holding import pair_rules
 from kblrn_pyg.kernels.recall import Walks
 from kblrn_pyg.kernels.scoring import add_paths
 from kblrn_pyg.kernels.threads import (
@@ -26,56 +20,16 @@ from kblrn_pyg.kernels.threads import (
     no_scratch,
     run_slices,
 )
-from kblrn_pyg.kernels.walking import (
-    NO_FACT,
-    Bodies,
-    Paths,
-    Scratch,
-    first_steps,
-    holds,
-    last_steps,
-    middles,
-    new_scratch,
-    pair_rules,
-    walk_queries,
-)
-from kblrn_pyg.rules.measure import reverse_steps
+from kblrn_pyg.kernels.walking import Paths, Scratch, new_scratch, walk_queries
+from kblrn_pyg.rules.found import PairFeatures, QueryFeatures, join_found
 from kblrn_pyg.rules.memory import WalkMemory
-from kblrn_pyg.rules.ruleset import Ids, RuleSet, relation_names
+from kblrn_pyg.rules.paths import RulePaths
+from kblrn_pyg.rules.ruleset import Ids, RuleSet
 
-
-class PairFeatures(NamedTuple):
-    r"""The rules that hold for each pair of a batch.
-
-    Args:
-        ptr (numpy.ndarray): Where the rules of each pair begin.
-        rule (numpy.ndarray): The rules, by their positions in the rule set.
-    """
-
-    ptr: Ids
-    rule: Ids
-
-
-class QueryFeatures(NamedTuple):
-    r"""The candidates that each query of a batch reaches, and by which rules.
-
-    Args:
-        ptr (numpy.ndarray): Where the entries of each query begin.
-        candidate (numpy.ndarray): The entity of each entry.
-        rule (numpy.ndarray): A rule that holds for it; entries of a query are
-            ordered by rule.
-    """
-
-    ptr: Ids
-    candidate: Ids
-    rule: Ids
-
-
-Found = TypeVar("Found", PairFeatures, QueryFeatures)
 Result = TypeVar("Result")
 
 
-class PathFeatures:
+class PathFeatures(RulePaths):
     r"""Evaluates the bodies of rules on the known triples of a knowledge base.
 
     Bodies hold as the :obj:`semantics` of the rules say. Nothing of size
@@ -99,28 +53,12 @@ class PathFeatures:
         num_threads: int | None = None,
         max_bytes: int = 1_500_000_000,
     ) -> None:
-        data = as_kb(data)
-        relations = relation_names(data)
-        rules.check_relations(relations)
-        if rules.max_hops > 2:
-            raise DataError(f"bodies must have at most 2 steps (got {rules.max_hops})")
-        self.rules = rules
-        self.num_entities = int(data["entity"].num_nodes)
+        super().__init__(data, rules)
         self._num_threads = num_threads
-        head, rel, tail = (index.numpy() for index in flat_triples(data))
-        self._facts = head, rel, tail
-        self.adjacency = self._build(rules.semantics.self_loops)
         self.max_bytes = max_bytes
+        head, _, tail = self._facts
         self._has_loop = np.zeros(self.num_entities, bool)
         self._has_loop[head[head == tail]] = True
-        # By the side that is asked for: tails are reached from heads.
-        steps = {
-            "head": reverse_steps(rules.steps, rules.parallel),
-            "tail": rules.steps,
-        }
-        self._paths = {
-            side: Paths(self.adjacency, _bodies(rules, steps[side])) for side in SIDES
-        }
         self._memory = WalkMemory(self._paths, 0)
         self._pool = ScratchPool(partial(new_scratch, self.num_entities))
         self._remembers = False
@@ -130,11 +68,6 @@ class PathFeatures:
     def num_threads(self) -> int:
         """The present number of threads."""
         return self._num_threads or default_threads()
-
-    @property
-    def all_facts(self) -> Adjacency:
-        """The facts of the knowledge base, even if bodies may not use self-loops."""
-        return self.adjacency if self.rules.semantics.self_loops else self._build(True)
 
     def pairs(
         self,
@@ -351,48 +284,6 @@ class PathFeatures:
         counts[loops + 1] = np.diff(found.ptr)
         return PairFeatures(np.cumsum(counts), found.rule)
 
-    def middles(self, rule: int, head: int, tail: int, limit: int | None = None) -> Ids:
-        r"""Returns the entities in the middle of a two-hop body that holds.
-
-        Args:
-            rule (int): The rule, by its position in the rule set.
-            head (int): The head.
-            tail (int): The tail.
-            limit (int, optional): The largest number of them.
-                (default: :obj:`None`, all)
-        """
-        if not self.holds(rule, head, tail):
-            return np.empty(0, np.int64)
-        paths = self._paths["tail"]
-        if paths.bodies.second[rule] < 0 or paths.bodies.parallel[rule]:
-            return np.empty(0, np.int64)
-        limit = self.num_entities if limit is None else min(limit, self.num_entities)
-        out = np.empty(limit, np.int64)
-        head, tail = int(head), int(tail)
-        groups = first_steps(*paths, rule, head), last_steps(*paths, rule, tail)
-        count = middles(paths, rule, head, tail, groups, NO_FACT, out)
-        return out[:count]
-
-    def holds(self, rule: int, head: int, tail: int) -> bool:
-        r"""Returns whether the body of a rule holds for a pair.
-
-        Args:
-            rule (int): The rule, by its position in the rule set.
-            head (int): The head.
-            tail (int): The tail.
-        """
-        ids = np.array([[rule], [head], [tail]])
-        sizes = len(self.rules), self.num_entities, self.num_entities
-        check_ids(dict(zip(("rules", "heads", "tails"), zip(ids, sizes))))
-        given = (self._paths["tail"], rule, int(head), int(tail))
-        return bool(holds(*given, NO_FACT, np.empty(1, np.int64)))
-
-    def _build(self, self_loops: bool) -> Adjacency:
-        num_relations = len(self.rules.relations)
-        return build_adjacency(
-            *self._facts, self.num_entities, num_relations, self_loops
-        )
-
     def _pair_rules(
         self, facts: tuple[Ids, Ids, Ids], place: Ids, leave_own: bool, only_own: bool
     ) -> PairFeatures:
@@ -403,7 +294,7 @@ class PathFeatures:
             kept = paths, walks, place[part]
             return PairFeatures(*pair_rules(kept, some, leave_own, only_own))
 
-        return _join(run_slices(find, len(facts[0]), no_scratch, self.num_threads))
+        return join_found(run_slices(find, len(facts[0]), no_scratch, self.num_threads))
 
     def _walk(self, side: str, source: ArrayLike, rel: ArrayLike) -> QueryFeatures:
         check_side(side)
@@ -415,7 +306,7 @@ class PathFeatures:
             found = walk_queries(paths, sources[part], rels[part], scratch)
             return QueryFeatures(*found)
 
-        return _join(self._run(walk, len(sources)))
+        return join_found(self._run(walk, len(sources)))
 
     def _add_paths(
         self,
@@ -445,33 +336,3 @@ class PathFeatures:
     ) -> list[Result]:
         """Calls a function for slices of queries, in threads."""
         return self._pool.run_slices(function, size, self.num_threads)
-
-    def check_ids(self, rel: Ids, **entities: Ids) -> None:
-        r"""Refuses ids that do not exist.
-
-        Args:
-            rel (numpy.ndarray): Relations.
-            **entities (numpy.ndarray): As many entities, by what errors call them.
-        """
-        kinds = {kind: (ids, self.num_entities) for kind, ids in entities.items()}
-        check_ids({"relations": (rel, len(self.rules.relations)), **kinds})
-
-
-def _bodies(rules: RuleSet, steps: Ids) -> Bodies:
-    second = steps[:, 1] if rules.max_hops > 1 else np.full(len(rules), -1)
-    return Bodies(
-        rules.ptr,
-        np.ascontiguousarray(steps[:, 0]),
-        np.ascontiguousarray(second),
-        rules.parallel,
-        rules.semantics.choices,
-    )
-
-
-def _join(parts: list[Found]) -> Found:
-    if len(parts) == 1:
-        return parts[0]
-    counts = np.concatenate([np.diff(part.ptr) for part in parts])
-    columns = zip(*(part[1:] for part in parts))
-    ptr = np.append(0, np.cumsum(counts))
-    return parts[0].__class__(ptr, *map(np.concatenate, columns))

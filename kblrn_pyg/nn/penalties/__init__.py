@@ -1,10 +1,10 @@
-"""Rule penalties: rules in the loss of a latent expert."""
+"""Penalties: what a latent expert adds to the loss."""
 
 from kblrn_pyg.nn.penalties.asr import ASRPenalty
 from kblrn_pyg.nn.penalties.kale import KALEPenalty
 from kblrn_pyg.nn.penalties.penalty import RulePenalty
 
-# The penalties that have a name.
+# The rule penalties that have a name.
 PENALTIES: dict[str, type[RulePenalty]] = {"kale": KALEPenalty, "asr": ASRPenalty}
 
 __all__ = ["PENALTIES", "ASRPenalty", "KALEPenalty", "RulePenalty"]
