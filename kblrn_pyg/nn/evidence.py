@@ -14,14 +14,8 @@ from kblrn_pyg.data import as_kb
 from kblrn_pyg.data.ids import check_shape
 from kblrn_pyg.data.queries import Queries
 from kblrn_pyg.data.update import KBUpdate
-from kblrn_pyg.kernels.evidence import (
-    PATH,
-    USUAL,
-    add_evidence,
-    add_popularity,
-    evidence_gradient,
-    popularity_gradient,
-)
+from kblrn_pyg.kernels.evidence import PATH, USUAL, add_evidence, evidence_gradient
+from kblrn_pyg.kernels.popularity import add_popularity, popularity_gradient
 from kblrn_pyg.kernels.threads import no_scratch, run_all
 from kblrn_pyg.nn.evidence_kinds import AddKinds, take_kind_weights, weigh_triples
 from kblrn_pyg.nn.evidence_parts import RuleWords, usual_part

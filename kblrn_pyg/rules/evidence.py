@@ -9,47 +9,37 @@ from torch_geometric.data import Data, HeteroData
 from kblrn_pyg.data import Vocabulary, as_kb, flat_triples
 from kblrn_pyg.data.ids import as_ids, check_distinct, check_ids, check_shape
 from kblrn_pyg.data.queries import check_side
-from kblrn_pyg.kernels.constant_rules import (
-    ConstantRules,
-    Features,
-    kinds_of,
-    turn_round,
-)
 from kblrn_pyg.kernels.evidence import (
     NUM_WEIGHTS,
     Choices,
-    Evidence,
-    best_rule,
     candidate_evidence,
     new_scratch,
-    own_evidence,
-    pair_evidence,
-    path_strength,
     query_evidence,
-    usual_candidates,
 )
 from kblrn_pyg.kernels.evidence_columns import (
     Columns,
     column_evidence,
     features_of_columns,
 )
+from kblrn_pyg.kernels.popularity import usual_candidates
 from kblrn_pyg.kernels.threads import (
     ScratchPool,
     no_scratch,
     run_slices,
 )
-from kblrn_pyg.rules.constant_counts import (
-    Thresholds,
-    count_all,
-    count_given,
-    examples,
-    say_too_many,
+from kblrn_pyg.kernels.triple_evidence import (
+    best_rule,
+    own_evidence,
+    pair_evidence,
+    path_strength,
 )
+from kblrn_pyg.rules.constant_counts import count_given, examples
 from kblrn_pyg.rules.entity_features import entity_features, find_intervals
 from kblrn_pyg.rules.fact_index import FactIndex
 from kblrn_pyg.rules.features import PathFeatures
 from kblrn_pyg.rules.ruleset import Ids, RuleSet
 from kblrn_pyg.rules.settings import MAX_CONSTANT_RULES, MAX_DEGREE
+from kblrn_pyg.rules.strengths import believe, count_with_support
 
 # What more facts are to themselves takes too much memory to be kept.
 _MAX_FACTS = 20_000_000
@@ -151,14 +141,16 @@ class EvidenceFeatures:
         features = entity_features(kb, self.paths.all_facts, self.intervals)
         counted = examples(features, max_degree)
         if rules.constants is None:
-            min_support, mined = _count(features, counted, min_support, max_rules)
+            min_support, mined = count_with_support(
+                features, counted, min_support, max_rules
+            )
         else:
             names = Vocabulary.of(kb)
             relations, entities = names.relations, names.entities
             rules.constants.check_names(relations.identifiers, entities.identifiers)
             mined = count_given(features, counted, rules.constants, min_support)
         choices = Choices(min_support, shrinkage, floor)
-        self.evidence = _evidence(features, counted, mined, rules, choices)
+        self.evidence = believe(features, counted, mined, rules, choices)
         self._pool = ScratchPool(partial(new_scratch, self.num_entities))
         num_features = len(features.code)
         self._marks = ScratchPool(partial(np.zeros, num_features, np.bool_))
@@ -399,56 +391,6 @@ class EvidenceFeatures:
         rules = self.paths.pairs([head], [rel], [tail]).rule
         strength = [path_strength(self.evidence, rule, False) for rule in rules]
         return int(rules[np.argmax(strength)]) if any(strength) else None
-
-
-def _count(
-    features: Features, counted: np.ndarray, least: int, max_rules: int
-) -> tuple[int, tuple[Ids, ...]]:
-    """Finds all rules with the least support, which is raised if they are too many."""
-    size = np.diff(features.holder_ptr)
-    while True:
-        rows = np.flatnonzero(size >= least)
-        found = count_all(features, counted, rows, Thresholds(least), max_rules)
-        if found is not None:
-            break
-        say_too_many(max_rules, least)
-        least += 1
-    number = np.zeros(len(size), np.int64)
-    number[rows] = found.number
-    return least, (np.append(0, np.cumsum(number)), *found[1:])
-
-
-def _evidence(
-    features: Features,
-    counted: np.ndarray,
-    mined: tuple[Ids, ...],
-    paths: RuleSet,
-    choices: Choices,
-) -> Evidence:
-    """Says how far rules are believed."""
-    ptr, target, support, body = mined
-    strength = _strength(support, body, choices)
-    back_ptr, source, back = turn_round(ptr, target, strength, kinds_of(features))
-    rules = ConstantRules(
-        ptr, target, support, body, strength, back_ptr, source, back, counted
-    )
-    size = np.diff(features.holder_ptr)
-    whole = size[features.code_ptr[-1] + features.code] + choices.shrinkage
-    path_body = np.maximum(paths.pca_body_size, 1)
-    return Evidence(
-        features,
-        rules,
-        (size / whole).astype(np.float32),
-        paths.support,
-        path_body,
-        _strength(paths.support, path_body, choices),
-        choices,
-    )
-
-
-def _strength(support: Ids, body: Ids, choices: Choices) -> np.ndarray:
-    confidence = support / (body + choices.shrinkage)
-    return np.log1p(confidence / choices.floor).astype(np.float32)
 
 
 def _some(kept: tuple, part: slice) -> tuple:
