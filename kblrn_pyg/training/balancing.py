@@ -110,7 +110,7 @@ def _balanced(
     if len(names) == len(experts):
         names = names[1:]  # the scale of all scores does not matter to ranks
     choice = _Choice(names, model.num_relations, by_relation)
-    number = 1 + _ROUNDS * len(names) if len(names) > 1 else len(names)
+    number = 1 + _ROUNDS * len(names) if names else 0
     bar = ProgressBar(total=number, desc="balance", disable=not progress, leave=False)
     with bar:
         for trials in _trials(choice):
@@ -243,8 +243,6 @@ def _trials(choice: _Choice) -> Iterator[list[Trial]]:
         return dict.fromkeys(names, factor), dict.fromkeys(names, factor * one)
 
     yield [same(factor) for factor in _OF_ALL]
-    if len(names) == 1:
-        return
     choice.settle()
     for name in _ROUNDS * names:
         begin, begins = choice.together[name], choice.factors[name].clone()
