@@ -2,13 +2,18 @@
 
 import csv
 import io
+import json
+import re
 import sys
+from pathlib import Path
 
 import pytest
 import torch
 
+from kblrn_pyg.cli import options
 from kblrn_pyg.cli.main import main
 from kblrn_pyg.data import DataError, Names, make_kb
+from kblrn_pyg.datasets import write_local_kb
 from kblrn_pyg.nn import KBLRN
 from kblrn_pyg.predict import predict_tails
 from kblrn_pyg.printable import PrintableStream, printable, shortened
@@ -91,3 +96,30 @@ def test_texts():
     out = io.StringIO()
     PrintableStream(out).write("\x1b[0m")
     assert out.getvalue() == r"\x1b[0m"
+
+
+def test_notes_have_no_commands(tmp_path, capfd, monkeypatch):
+    """Those of a recipe, and of the first row of a file."""
+    named = "\x1b[2J" * 3
+    stage = '{"experts": "l", "model": {"hidden_channels": 4, "num_negatives": 3}, '
+    stage += '"training": {"epochs": 1}}'
+    text = f'{{"name": {json.dumps(named)}, "why": "\\u009b", "stages": [{stage}]}}'
+    (tmp_path / "recipe.json").write_text(text)
+    kbs = dict.fromkeys(("train", "val", "test"), hostile_model().kb)
+    write_local_kb(tmp_path / "kb", kbs)
+    words = ["--recipe", str(tmp_path / "recipe.json"), "--out", str(tmp_path / "run")]
+    assert main(["train", str(tmp_path / "kb"), *words]) == 0
+    error = capfd.readouterr().err
+    assert "recipe \\x1b[2J" in error
+    assert not {"\x1b", "\x9b"} & set(error)
+
+
+def test_all_notes_go_one_way():
+    """What commands print beside their output passes through one function."""
+    folder = Path(options.__file__).parent
+    found = [
+        path.name
+        for path in sorted(folder.glob("*.py"))
+        for _ in re.finditer(r"file=(sys\.stderr|errors)", path.read_text())
+    ]
+    assert found == ["main.py"] * 3 + ["options.py"]
