@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kblrn_pyg.cli.options import shows_progress
+from kblrn_pyg.cli.options import shows_progress, tell
 from kblrn_pyg.data import DataError, HeaderError
 from kblrn_pyg.datasets.names import known_name
 from kblrn_pyg.table import format_table
@@ -207,7 +207,7 @@ def _read(options: argparse.Namespace) -> "tuple[dict[str, HeteroData], BuildRep
 def _asked(error: HeaderError, kind: str) -> dict[str, Any]:
     """Asks whether a row is a header, and which of its columns to read."""
     name = Path(error.path or "the file").name
-    print(f"{name} begins with: {', '.join(error.row)}", file=sys.stderr)
+    tell(f"{name} begins with: {', '.join(error.row)}")
     if not _says_yes("are these the names of its columns?"):
         if len(error.row) != len(error.expected):
             raise error
@@ -230,12 +230,12 @@ def _column(what: str, names: list[str]) -> str:
         answer = _answer(f"which one is the {what}? ").lower()
         if answer in by_name:
             return by_name[answer]
-        print(f"expected one of {', '.join(names)}", file=sys.stderr)
+        tell(f"expected one of {', '.join(names)}")
 
 
 def _answer(question: str) -> str:
     # Not by input(), whose questions would end up in what is printed.
-    print(question, end="", file=sys.stderr, flush=True)
+    tell(question, end="")
     line = sys.stdin.readline()
     if not line:
         raise KeyboardInterrupt

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import sys
 from argparse import BooleanOptionalAction
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, fields
@@ -11,12 +12,23 @@ from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin
 
 from kblrn_pyg.data.whole import write_text
+from kblrn_pyg.printable import printable, shortened
 from kblrn_pyg.settings import check_types, default_of
 from kblrn_pyg.table import format_table
 
 Settings = TypeVar("Settings")
 # The metrics that tables have, with their titles.
 FIGURES = {"mrr": "MRR", "mr": "MR"} | {f"hits@{k}": f"hits@{k}" for k in (1, 3, 10)}
+
+
+def tell(text: str, end: str = "\n") -> None:
+    r"""Says something beside the output of a command, names of others as text.
+
+    Args:
+        text (str): What to say, in one line.
+        end (str, optional): What follows. (default: a line end)
+    """
+    print(shortened(printable(text)), end=end, file=sys.stderr, flush=True)
 
 
 def add_settings(

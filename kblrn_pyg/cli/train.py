@@ -3,7 +3,6 @@
 import argparse
 import os
 import shlex
-import sys
 import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -18,6 +17,7 @@ from kblrn_pyg.cli.options import (
     option_name,
     settings_from,
     shows_progress,
+    tell,
 )
 from kblrn_pyg.cli.recipe_options import NO_RECIPE, add_recipe, is_staged, recipe_of
 from kblrn_pyg.cli.training_job import Job, as_groups, only_facts
@@ -141,7 +141,7 @@ def run(options: argparse.Namespace) -> None:
         job.train_together(model, groups)
     except KeyboardInterrupt:
         command = shlex.join([*words, "--out", str(folder.path), "--resume"])
-        print(f"kblrn train: interrupted, resume with: {command}", file=sys.stderr)
+        tell(f"kblrn train: interrupted, resume with: {command}")
         raise SystemExit(130) from None
 
 
@@ -156,7 +156,7 @@ def _by_size(
     model = replace(model, **for_model)
     for_training = choose_training(model.sparse, given[1])
     if for_model or for_training:
-        print(choice_text(num_nodes, for_model | for_training), file=sys.stderr)
+        tell(choice_text(num_nodes, for_model | for_training))
     return {"model": model, "training": replace(training, **for_training)}
 
 

@@ -1,7 +1,6 @@
 """Training, testing and printing, whatever the recipe."""
 
 import argparse
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from kblrn_pyg.cli.options import (
     is_first_process,
     option_name,
     shows_progress,
+    tell,
 )
 from kblrn_pyg.data import DataError
 from kblrn_pyg.recipes.files import RECIPE_NAME, write_recipe
@@ -49,7 +49,7 @@ def only_facts(splits: "Splits") -> "Splits":
     """Returns a knowledge base that knows all facts, and nothing to ask."""
     from kblrn_pyg.data import with_all_facts
 
-    print("learning from all facts, so that no evaluation is possible", file=sys.stderr)
+    tell("learning from all facts, so that no evaluation is possible")
     return {"train": with_all_facts(splits)}
 
 
@@ -86,10 +86,7 @@ class Job:
             return _continued(plan, options, changes)
         found = choose_recipe(recipe, self.material, options.budget, changes)
         if is_first_process():
-            print(
-                f"recipe {found.name}: {found.why or 'as it was given'}",
-                file=sys.stderr,
-            )
+            tell(f"recipe {found.name}: {found.why or 'as it was given'}")
         return found
 
     def train_in_stages(self, plan: Recipe) -> None:

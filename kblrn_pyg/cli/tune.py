@@ -1,12 +1,16 @@
 """Look for good settings, and print them as a recipe."""
 
 import argparse
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from kblrn_pyg.cli.options import add_settings, given_settings, shows_progress
+from kblrn_pyg.cli.options import (
+    add_settings,
+    given_settings,
+    shows_progress,
+    tell,
+)
 from kblrn_pyg.cli.recipe_options import NO_RECIPE
 from kblrn_pyg.data import DataError
 from kblrn_pyg.datasets.names import COUNTS, check_name
@@ -91,8 +95,7 @@ def run(options: argparse.Namespace) -> None:
             **fixed,
         )
     except KeyboardInterrupt:
-        message = "interrupted, the same command goes on"
-        print(f"kblrn tune: {message}", file=sys.stderr)
+        tell("kblrn tune: interrupted, the same command goes on")
         raise SystemExit(130) from None
     rows = [[one, found.trials[one], mrr] for one, mrr in found.mrr.items()]
     print(format_table(["experts", "trials", "val MRR"], rows))

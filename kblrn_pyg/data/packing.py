@@ -67,6 +67,15 @@ def are_texts(values: Any) -> bool:
     return all(issubclass(kind, str) for kind in kinds)
 
 
+def is_unicode(names: list[str]) -> bool:
+    """Tells whether names can be written to files and hashed, as surrogates cannot."""
+    try:
+        "".join(names).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _mapped(content: dict[str, Any], function: Callable[[Any], Any]) -> dict[str, Any]:
     """Calls a function for all values, for each object once."""
     done: dict[int, Any] = {}

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data.errors import DataError
-from kblrn_pyg.data.packing import are_texts
+from kblrn_pyg.data.packing import are_texts, is_unicode
 
 _ROWS = 1 << 16  # of numbers that are looked at together
 # Squares of differences of numbers must be numbers, too.
@@ -79,6 +79,8 @@ def _entity_problems(data: HeteroData) -> list[str]:
             problems.append(
                 f"data['entity'].{key} must have {num_nodes} entries (got {len(names)})"
             )
+        elif not is_unicode(names):
+            problems.append(f"data['entity'].{key} must be Unicode, without surrogates")
         elif key == "identifier" and len(set(names)) < len(names):
             problems.append("data['entity'].identifier must not repeat")
     return problems + _value_problems(data, num_nodes)
@@ -88,6 +90,8 @@ def _value_problems(data: HeteroData, num_nodes: int) -> list[str]:
     names = data.to_dict()["_global_store"].get("attribute_names")
     if not isinstance(names, list) or not are_texts(names):
         return ["data.attribute_names must be a list of strings"]
+    if not is_unicode(names):
+        return ["data.attribute_names must be Unicode, without surrogates"]
     x = data["entity"].get("x")
     if not isinstance(x, Tensor) or not x.is_floating_point():
         return ["data['entity'].x must be a floating-point tensor"]
@@ -119,6 +123,8 @@ def _edge_problems(data: HeteroData) -> list[str]:
     if not data.edge_types:
         problems.append("there are no relations")
     relations = [relation for _, relation, _ in data.edge_types]
+    if not is_unicode(relations):
+        problems.append("relations must be Unicode, without surrogates")
     if len(set(relations)) < len(relations):
         problems.append("relation names must not repeat")
     num_nodes = data["entity"].get("num_nodes")

@@ -1,7 +1,6 @@
 """Triples with figures as CSV, JSON, Parquet, N-Triples, data frames and HTML."""
 
 import csv
-import io
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -42,11 +41,12 @@ class TripleTable:
         Names that a spreadsheet would run as a formula, because of their first
         letter, begin with an apostrophe.
         """
-        text, columns = io.StringIO(), self.columns()
-        writer = csv.writer(text, lineterminator="\n")
+        lines, columns = _Lines(), self.columns()
+        # Names with either end of a line are quoted, as one would begin a new row.
+        writer = csv.writer(lines, lineterminator=_Lines.end)
         writer.writerow(columns)
         writer.writerows(zip(*(map(_harmless, _plain(c)) for c in columns.values())))
-        return text.getvalue()
+        return "".join(lines.found)
 
     def to_frame(self) -> Any:
         """Returns a :class:`pandas.DataFrame` with a row for each triple."""
@@ -72,6 +72,18 @@ class TripleTable:
 
     def _repr_html_(self) -> str:
         return html_table(*self.shown())
+
+
+class _Lines:
+    """Takes rows of a CSV file, and ends them with a line feed alone."""
+
+    end = "\r\n"
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def write(self, row: str) -> None:
+        self.found.append(row.removesuffix(self.end) + "\n")
 
 
 def _plain(column: Sequence[Any]) -> list[Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from kblrn_pyg.data.words import minus, signed
+from kblrn_pyg.printable import printable
 
 # They have no content and no end tag.
 _VOID = {"img", "input", "link", "meta"}
@@ -31,6 +32,11 @@ class Section(NamedTuple):
     content: Html
 
 
+def _escaped(text: str) -> str:
+    # Control characters are no part of HTML, and commands where it is printed.
+    return html.escape(printable(text, keep="\n\t"))
+
+
 def element(name: str, *content: str, **attributes: str | bool | None) -> Html:
     r"""Returns an element.
 
@@ -52,7 +58,7 @@ def element(name: str, *content: str, **attributes: str | bool | None) -> Html:
         if value is True:
             words.append(key)
         elif value is not None and value is not False:
-            words.append(f'{key}="{html.escape(value)}"')
+            words.append(f'{key}="{_escaped(value)}"')
     start = Html(f"<{' '.join(words)}>")
     return start if name in _VOID else join([start, *content, Html(f"</{name}>")])
 
@@ -63,7 +69,7 @@ def join(parts: Iterable[str]) -> Html:
     Args:
         parts (iterable): The parts.
     """
-    return Html("".join(p if isinstance(p, Html) else html.escape(p) for p in parts))
+    return Html("".join(p if isinstance(p, Html) else _escaped(p) for p in parts))
 
 
 def breakable(name: str) -> Html:
@@ -74,7 +80,7 @@ def breakable(name: str) -> Html:
         'people/<wbr>place_<wbr>of_<wbr>birth'
     """
     pieces = re.split(r"(?<=[/_.:#])(?=[^/_.:#])", name)
-    return Html("<wbr>".join(map(html.escape, pieces)))
+    return Html("<wbr>".join(map(_escaped, pieces)))
 
 
 def body_words(text: str) -> Html:

@@ -2,16 +2,22 @@
 
 import csv
 import io
+import json
+import re
 import sys
+from pathlib import Path
 
 import pytest
 import torch
 
+from kblrn_pyg.cli import options
 from kblrn_pyg.cli.main import main
-from kblrn_pyg.data import DataError, Names, make_kb
+from kblrn_pyg.data import DataError, Names, make_kb, validate_kb
+from kblrn_pyg.datasets import write_local_kb
 from kblrn_pyg.nn import KBLRN
 from kblrn_pyg.predict import predict_tails
 from kblrn_pyg.printable import PrintableStream, printable, shortened
+from kblrn_pyg.report.html import element
 from kblrn_pyg.table import format_table
 
 HOSTILE = ['=cmd|"/c calc"!A1', "+1", "-2", "@sum", "\tx", "a\x1b[2J\x1b]0;t\x07", "ü"]
@@ -91,3 +97,66 @@ def test_texts():
     out = io.StringIO()
     PrintableStream(out).write("\x1b[0m")
     assert out.getvalue() == r"\x1b[0m"
+
+
+def test_notes_have_no_commands(tmp_path, capfd, monkeypatch):
+    """Those of a recipe, and of the first row of a file."""
+    named = "\x1b[2J" * 3
+    stage = '{"experts": "l", "model": {"hidden_channels": 4, "num_negatives": 3}, '
+    stage += '"training": {"epochs": 1}}'
+    text = f'{{"name": {json.dumps(named)}, "why": "\\u009b", "stages": [{stage}]}}'
+    (tmp_path / "recipe.json").write_text(text)
+    kbs = dict.fromkeys(("train", "val", "test"), hostile_model().kb)
+    write_local_kb(tmp_path / "kb", kbs)
+    words = ["--recipe", str(tmp_path / "recipe.json"), "--out", str(tmp_path / "run")]
+    assert main(["train", str(tmp_path / "kb"), *words]) == 0
+    error = capfd.readouterr().err
+    assert "recipe \\x1b[2J" in error
+    assert not {"\x1b", "\x9b"} & set(error)
+
+
+def test_all_notes_go_one_way():
+    """What commands print beside their output passes through one function."""
+    folder = Path(options.__file__).parent
+    found = [
+        path.name
+        for path in sorted(folder.glob("*.py"))
+        for _ in re.finditer(r"file=(sys\.stderr|errors)", path.read_text())
+    ]
+    assert found == ["main.py"] * 3 + ["options.py"]
+
+
+@pytest.mark.parametrize("place", ["names", "identifiers", "relation", "attribute"])
+def test_names_that_no_file_can_hold_are_refused(place):
+    """Half of a pair of UTF-16, which Python has as a text of its own."""
+    given = {"names": ["a", "b"], "identifiers": ["a", "b"], "relation": ["r"]}
+    given |= {"attribute": ["x"]}
+    given[place][0] = "a\ud800"
+    triples = tuple(torch.tensor([[0], [0], [1]]))
+    kb = make_kb(
+        given["names"],
+        given["relation"],
+        triples,
+        torch.zeros(2, 1, dtype=torch.double),
+        given["attribute"],
+        given["identifiers"],
+    )
+    with pytest.raises(DataError, match="must be Unicode, without surrogates"):
+        validate_kb(kb)
+
+
+def test_ends_of_lines_do_not_end_rows():
+    r"""Python quotes \n, and \r only where lines end with it: a cell began behind."""
+    names = ["a\r=1", "b\n=1", "c\r\n@x", 'd"\r"', "\r=2"]
+    triples = tuple(torch.tensor([[0, 1, 2], [0, 0, 0], [1, 2, 3]]))
+    model = KBLRN.from_data(make_kb(names, ["r\r+"], triples), "l", 4)
+    text = predict_tails(model, 0, 0, k=5).to_csv()
+    rows = list(csv.reader(io.StringIO(text, newline="")))
+    assert len(rows) == 6
+    assert {row[2].removeprefix("'") for row in rows[1:]} == set(names)
+    assert not any(cell[:1] in tuple("=+@\t\r") for row in rows for cell in row[:3])
+
+
+def test_reports_have_no_control_characters():
+    made = element("p", "\x1b[2J\0\u202e<b>", title="\x9b\n")
+    assert made == '<p title="\\x9b\n">\\x1b[2J\\x00\\u202e&lt;b&gt;</p>'
