@@ -182,7 +182,7 @@ class Vocabulary:
         entity = data["entity"]
         return cls(
             Names("entity", entity.get("identifier", entity.name), entity.name),
-            Names("relation", [relation for _, relation, _ in data.edge_types]),
+            Names("relation", relation_names(data)),
             Names("attribute", data.attribute_names),
         )
 
@@ -275,3 +275,8 @@ def path_endings(name: str) -> list[str]:
     starts = [match.end() for match in re.finditer(f"[{_SEPARATORS}]+", name)]
     endings = [name[start:] for start in reversed(starts) if start < len(name)]
     return [*endings, name]
+
+
+def relation_names(data: HeteroData) -> list[str]:
+    """Returns the names of all relations of a knowledge base."""
+    return [relation for _, relation, _ in data.edge_types]

@@ -11,7 +11,7 @@ from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data.errors import DataError
 from kblrn_pyg.data.kb import FlatTriples, ask, flat_triples, make_kb
-from kblrn_pyg.data.names import Names, Vocabulary, path_endings
+from kblrn_pyg.data.names import Names, Vocabulary, path_endings, relation_names
 from kblrn_pyg.data.triples import Ids, NamedTriples, first_occurrences
 from kblrn_pyg.data.validate import validate_kb
 from kblrn_pyg.data.values import NamedValues
@@ -249,7 +249,7 @@ def _build(
     identifiers = entity.get("identifier")
     updated = make_kb(
         [*entity.name, *new],
-        [relation for _, relation, _ in kb.edge_types],
+        relation_names(kb),
         _flat(triples),
         x,
         kb.attribute_names,
@@ -269,7 +269,7 @@ def _types(kb: HeteroData, updated: HeteroData, triples: Ids) -> Tensor:
     """Finds the node types of new entities by the relations that they have."""
     before, total = kb["entity"].type, updated["entity"].num_nodes
     kinds = {name: i for i, name in enumerate(kb.type_names)}
-    names = [relation for _, relation, _ in kb.edge_types]
+    names = relation_names(kb)
     found = np.concatenate([before.numpy(), np.full(total - len(before), -1)])
     for end, column in ((0, triples[0]), (2, triples[2])):
         wanted = np.array([kinds[kb.typed_relations[name][end]] for name in names])

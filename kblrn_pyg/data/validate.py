@@ -9,6 +9,7 @@ from torch import Tensor
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data.errors import DataError
+from kblrn_pyg.data.names import relation_names
 from kblrn_pyg.data.packing import are_texts, is_unicode
 
 _ROWS = 1 << 16  # of numbers that are looked at together
@@ -122,7 +123,7 @@ def _edge_problems(data: HeteroData) -> list[str]:
     problems = []
     if not data.edge_types:
         problems.append("there are no relations")
-    relations = [relation for _, relation, _ in data.edge_types]
+    relations = relation_names(data)
     if not is_unicode(relations):
         problems.append("relations must be Unicode, without surrogates")
     if len(set(relations)) < len(relations):

@@ -13,6 +13,7 @@ from kblrn_pyg.backend import uses_kernels
 from kblrn_pyg.data import Names, flat_triples
 from kblrn_pyg.data.candidates import Candidates
 from kblrn_pyg.data.known import Answers, KnownFacts
+from kblrn_pyg.data.names import relation_names
 from kblrn_pyg.data.queries import SIDES, Queries
 from kblrn_pyg.evaluation.model import (
     ScoringModel,
@@ -130,7 +131,7 @@ def _evaluate(
 ) -> list[RankTable]:
     data = kb_for(model, data)
     batch_size = _batch_size(request.batch_size, model)
-    names = [relation for _, relation, _ in data.edge_types]
+    names = relation_names(data)
     head, rel, tail = flat_triples(data, "edge_label_index")
     if request.relations is not None:
         ids = relation_ids(request.relations, Names("relation", names))

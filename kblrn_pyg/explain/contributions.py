@@ -10,6 +10,7 @@ from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg.data import DataError, Names
 from kblrn_pyg.data.ids import check_id
+from kblrn_pyg.data.names import relation_names
 from kblrn_pyg.data.queries import SIDES, Queries
 from kblrn_pyg.evaluation import device_of, evaluate, evaluating, kb_for
 from kblrn_pyg.evaluation.ranks import relation_ids
@@ -160,7 +161,7 @@ def _most_frequent(
     """Returns the relations that are asked about, the most frequent first."""
     wanted = list(range(len(data.edge_types)))
     if relations is not None:
-        names = Names("relation", [relation for _, relation, _ in data.edge_types])
+        names = Names("relation", relation_names(data))
         wanted = relation_ids(relations, names)
         for r in wanted:
             if not _num_asked(data, r):

@@ -10,8 +10,8 @@ from torch_geometric.data.storage import EdgeStorage
 from kblrn_pyg.data import DataError, Vocabulary
 from kblrn_pyg.nn import KBLRN, RelationalExpert
 from kblrn_pyg.rules import PathFeatures, RuleSet, body_text
+from kblrn_pyg.rules.columns import Ids
 from kblrn_pyg.rules.measure import measure_bodies
-from kblrn_pyg.rules.ruleset import Ids
 from kblrn_pyg.rules.text import about
 from kblrn_pyg.table import format_table
 

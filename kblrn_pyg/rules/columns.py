@@ -1,11 +1,12 @@
 """What columns of path rules and of rules with constants have in common."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kblrn_pyg.data import DataError
+from kblrn_pyg.data import DataError, Names
 
 Ids = NDArray[np.int64]
 
@@ -20,11 +21,51 @@ def ratio(part: NDArray[np.integer], whole: NDArray[np.integer]) -> NDArray[np.f
     return np.where(known, part / np.where(known, whole, 1), np.nan)
 
 
-def places_in_groups(group: NDArray[np.integer]) -> Ids:
+def _places_in_groups(group: NDArray[np.integer]) -> Ids:
     """Returns the position of each row among those of its group, which is sorted."""
     is_first = np.append(True, group[1:] != group[:-1])[: len(group)]
     begin = np.flatnonzero(is_first)
     return np.arange(len(group)) - np.repeat(begin, np.diff(begin, append=len(group)))
+
+
+def order_in_groups(values: NDArray[Any], group: NDArray[np.integer]) -> Ids:
+    """Returns the order of rows by group, and the largest value first within each."""
+    values = np.nan_to_num(values.astype(float), nan=-1.0)
+    return np.lexsort((-values, group))
+
+
+def largest_in_groups(
+    values: NDArray[Any], group: NDArray[np.integer], number: int
+) -> Ids:
+    """Returns the rows with the largest values of each group, the largest first."""
+    order = order_in_groups(values, group)
+    return order[_places_in_groups(group[order]) < number]
+
+
+def reaching(rules: Any, **least: float) -> NDArray[np.bool_]:
+    """Tells which rules reach all thresholds, given by the names of measures."""
+    keep = np.ones(len(rules), bool)
+    for measure, value in least.items():
+        if value > 0:
+            keep &= getattr(rules, measure) >= value  # false where unknown
+    return keep
+
+
+def is_among(
+    column: NDArray[np.integer], wanted: Iterable[int | str], relations: Sequence[str]
+) -> NDArray[np.bool_]:
+    """Tells which rows of a column hold relations that are given by name or by id."""
+    names = Names("relation", relations)
+    is_wanted = np.zeros(len(relations), bool)
+    is_wanted[[names.find(one) for one in wanted]] = True
+    return is_wanted[column]
+
+
+def same_columns(one: Any, other: Any, columns: Iterable[str]) -> bool:
+    """Tells whether two rule sets have equal columns."""
+    return all(
+        np.array_equal(getattr(one, name), getattr(other, name)) for name in columns
+    )
 
 
 def check_same_names(

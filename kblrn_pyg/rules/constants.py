@@ -9,15 +9,19 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from kblrn_pyg.data import DataError, Intervals, Names
+from kblrn_pyg.data import DataError, Intervals
 from kblrn_pyg.data.ids import check_id
 from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.rules.columns import (
     UNKNOWN,
     Ids,
     check_same_names,
-    places_in_groups,
+    is_among,
+    largest_in_groups,
+    order_in_groups,
     ratio,
+    reaching,
+    same_columns,
 )
 from kblrn_pyg.rules.constant_columns import (
     COLUMNS,
@@ -216,24 +220,19 @@ class ConstantRuleSet:
             relations (iterable, optional): The relations whose rules are kept,
                 by name or by id. (default: :obj:`None`, all)
         """
-        keep = np.ones(len(self), bool)
-        if min_support > 0:
-            keep &= self.support >= min_support
-        if min_confidence > 0:
-            keep &= self.confidence >= min_confidence  # false where unknown
-        if min_pca_confidence > 0:
-            keep &= self.pca_confidence >= min_pca_confidence
+        keep = reaching(
+            self,
+            support=min_support,
+            confidence=min_confidence,
+            pca_confidence=min_pca_confidence,
+        )
         if relations is not None:
-            names = Names("relation", self.relations)
-            wanted = np.zeros(len(self.relations), bool)
-            wanted[[names.find(one) for one in relations]] = True
-            keep &= wanted[self.relation]
+            keep &= is_among(self.relation, relations, self.relations)
         rules = self if keep.all() else self.select(keep)
         if max_rules_per_relation is None:
             return rules
-        best = rules.sort("support")
-        place = places_in_groups(best.relation)
-        return best.select(place < max_rules_per_relation)
+        best = largest_in_groups(rules.support, rules.relation, max_rules_per_relation)
+        return rules.select(best)
 
     def sort(self, key: str, shrinkage: float = 0.0) -> "ConstantRuleSet":
         r"""Sorts the rules within each relation, the largest first.
@@ -252,8 +251,7 @@ class ConstantRuleSet:
                 f"'shrinkage' must be 0 to sort by {key} (got {shrinkage})"
             )
         values = self.shrunk_confidence(shrinkage) if shrinkage else getattr(self, key)
-        values = np.nan_to_num(values.astype(float), nan=-1.0)
-        return self.select(np.lexsort((-values, self.relation)))
+        return self.select(order_in_groups(values, self.relation))
 
     def best(self, number: int, shrinkage: float = 5.0) -> Ids:
         r"""Returns the positions of the surest rules of all relations, the surest
@@ -367,10 +365,7 @@ class ConstantRuleSet:
             self.relations == other.relations
             and self.entities == other.entities
             and self.intervals == other.intervals
-            and all(
-                np.array_equal(getattr(self, name), getattr(other, name))
-                for name in COLUMNS
-            )
+            and same_columns(self, other, COLUMNS)
         )
 
     __hash__ = None  # type: ignore[assignment]

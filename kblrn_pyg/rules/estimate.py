@@ -10,7 +10,7 @@ from kblrn_pyg.kernels.body_sizes import (
     steps_from,
 )
 from kblrn_pyg.kernels.mining import Choices
-from kblrn_pyg.rules.ruleset import Ids
+from kblrn_pyg.rules.columns import Ids
 
 # The standard error of an estimate, as a fraction of it.
 STANDARD_ERROR = 0.02

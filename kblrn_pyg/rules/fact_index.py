@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from kblrn_pyg.progress import ProgressBar
-from kblrn_pyg.rules.ruleset import Ids
+from kblrn_pyg.rules.columns import Ids
 
 # The number of facts between two steps of a progress bar.
 _AT_ONCE = 4096

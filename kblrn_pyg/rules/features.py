@@ -21,10 +21,11 @@ from kblrn_pyg.kernels.threads import (
     run_slices,
 )
 from kblrn_pyg.kernels.walking import Paths, Scratch, new_scratch, walk_queries
+from kblrn_pyg.rules.columns import Ids
 from kblrn_pyg.rules.found import PairFeatures, QueryFeatures, join_found
 from kblrn_pyg.rules.memory import WalkMemory
 from kblrn_pyg.rules.paths import RulePaths
-from kblrn_pyg.rules.ruleset import Ids, RuleSet
+from kblrn_pyg.rules.ruleset import RuleSet
 
 Result = TypeVar("Result")
 

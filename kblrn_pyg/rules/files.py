@@ -10,9 +10,10 @@ from kblrn_pyg.data import DataError, Names
 from kblrn_pyg.data.rows import PathLike, open_source
 from kblrn_pyg.data.whole import whole_file
 from kblrn_pyg.rules.atoms import ENCODED_NAMES, FileNames, ParsedRule, quoted
+from kblrn_pyg.rules.building import MEASURES
 from kblrn_pyg.rules.constant_files import ConstantColumns, ConstantWriter
 from kblrn_pyg.rules.formats import FORMATS, TextFormat
-from kblrn_pyg.rules.ruleset import MEASURES, RuleSet
+from kblrn_pyg.rules.ruleset import RuleSet
 from kblrn_pyg.rules.semantics import AMIE, Semantics
 
 _COMMENT = "# "

@@ -5,9 +5,10 @@ from typing import Any
 from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg.data import DataError, Vocabulary, as_kb
+from kblrn_pyg.data.names import relation_names
 from kblrn_pyg.rules.files import read_rules
 from kblrn_pyg.rules.mine import mine_rules
-from kblrn_pyg.rules.ruleset import RuleSet, relation_names
+from kblrn_pyg.rules.ruleset import RuleSet
 from kblrn_pyg.rules.settings import PAPER, RuleSettings
 
 

@@ -18,8 +18,9 @@ from kblrn_pyg.kernels.body_sizes import (
 from kblrn_pyg.kernels.threads import cut, run_all
 from kblrn_pyg.kernels.walking import Bodies
 from kblrn_pyg.progress import ProgressBar
+from kblrn_pyg.rules.columns import Ids
 from kblrn_pyg.rules.estimate import SampledBody
-from kblrn_pyg.rules.ruleset import Ids, RuleSet
+from kblrn_pyg.rules.ruleset import RuleSet
 from kblrn_pyg.rules.settings import MAX_BODY_PAIRS
 
 # Bodies differ a lot in work, so there are many more parts than threads.

@@ -18,7 +18,7 @@ from kblrn_pyg.kernels.recall import (
 from kblrn_pyg.kernels.threads import run_all
 from kblrn_pyg.kernels.walking import Bodies, Paths
 from kblrn_pyg.progress import ProgressBar
-from kblrn_pyg.rules.ruleset import Ids
+from kblrn_pyg.rules.columns import Ids
 
 # About the number of queries between two steps of a progress bar.
 _QUERIES_AT_ONCE = 1024

@@ -9,6 +9,7 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.transforms import BaseTransform
 
 from kblrn_pyg.data import as_kb, flat_triples
+from kblrn_pyg.data.names import relation_names
 from kblrn_pyg.kernels.adjacency import Adjacency, build_adjacency
 from kblrn_pyg.kernels.mining import (
     Scratch,
@@ -19,8 +20,9 @@ from kblrn_pyg.kernels.mining import (
 )
 from kblrn_pyg.kernels.threads import run_all
 from kblrn_pyg.progress import ProgressBar
+from kblrn_pyg.rules.columns import UNKNOWN, Ids
 from kblrn_pyg.rules.measure import measure_bodies
-from kblrn_pyg.rules.ruleset import UNKNOWN, Ids, RuleSet, join, relation_names
+from kblrn_pyg.rules.ruleset import RuleSet, join
 from kblrn_pyg.rules.semantics import Semantics
 from kblrn_pyg.rules.settings import MAX_BODY_PAIRS, MineSettings
 from kblrn_pyg.shard import num_processes, process_rank, told_all

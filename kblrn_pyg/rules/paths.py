@@ -5,12 +5,14 @@ from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg.data import DataError, as_kb, flat_triples
 from kblrn_pyg.data.ids import check_ids
+from kblrn_pyg.data.names import relation_names
 from kblrn_pyg.data.queries import SIDES
 from kblrn_pyg.kernels.adjacency import Adjacency, build_adjacency
 from kblrn_pyg.kernels.holding import NO_FACT, holds, last_steps, middles
 from kblrn_pyg.kernels.walking import Bodies, Paths, first_steps
+from kblrn_pyg.rules.columns import Ids
 from kblrn_pyg.rules.measure import reverse_steps
-from kblrn_pyg.rules.ruleset import Ids, RuleSet, relation_names
+from kblrn_pyg.rules.ruleset import RuleSet
 
 
 class RulePaths:

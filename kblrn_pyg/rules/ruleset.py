@@ -1,6 +1,6 @@
 """Rules as columns, grouped by the relation that they predict."""
 
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property, reduce
 from typing import Any
@@ -10,27 +10,27 @@ import torch
 from numpy.typing import NDArray
 from torch_geometric.data import HeteroData
 
-from kblrn_pyg.data import DataError, Names
+from kblrn_pyg.data import DataError
 from kblrn_pyg.data.ids import check_id
 from kblrn_pyg.data.rows import PathLike
-from kblrn_pyg.data.store import load_tensors, save_tensors
 from kblrn_pyg.frames import html_table, to_frame
+from kblrn_pyg.rules.building import check_codes, rule_columns
 from kblrn_pyg.rules.columns import (
     UNKNOWN,
     Ids,
     check_same_names,
-    places_in_groups,
+    is_among,
+    largest_in_groups,
+    order_in_groups,
     ratio,
+    reaching,
+    same_columns,
 )
 from kblrn_pyg.rules.constants import ConstantRuleSet
 from kblrn_pyg.rules.semantics import AMIE, Semantics
-from kblrn_pyg.rules.stored import check_rules, stored_columns
+from kblrn_pyg.rules.stored import load_rules, rules_from, save_rules
 
-MEASURES = ("support", "head_size", "body_size", "pca_body_size")
-
-# The formats of files: those without rules with constants are what they were.
-_VERSION = "2"
-_VERSION_WITH_CONSTANTS = "3"
+_KEYS = ("support", "head_coverage", "confidence", "pca_confidence")
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,57 +107,12 @@ class RuleSet:
             >>> print(rules)
             b(h, t) ⇐ a(h, t)
         """
-        heads = np.array(list(head), np.int64)
-        bodies = [list(body) for body in steps]
-        are_parallel = [False] * len(heads) if parallel is None else list(parallel)
-        estimates = [False] * len(heads) if estimated is None else list(estimated)
-        unknown = sorted(set(measures) - set(MEASURES))
-        if unknown:
-            raise ValueError(f"'measures' must be among {MEASURES} (got {unknown})")
-        columns: dict[str, Any] = {
-            name: np.full(len(heads), UNKNOWN) for name in MEASURES
-        }
-        columns |= {name: np.array(list(c), np.int64) for name, c in measures.items()}
-        given: dict[str, Sized] = {
-            "steps": bodies,
-            "parallel": are_parallel,
-            "estimated": estimates,
-            **columns,
-        }
-        for name, values in given.items():
-            if len(values) != len(heads):
-                raise ValueError(
-                    f"'{name}' must have {len(heads)} entries, as 'head' "
-                    f"(got {len(values)})"
-                )
-        table = np.full((len(heads), max(map(len, bodies), default=1)), UNKNOWN)
-        for i, body in enumerate(bodies):
-            _check_body(int(heads[i]), body, are_parallel[i])
-            # The two steps of a parallel body have no order.
-            table[i, : len(body)] = sorted(body) if are_parallel[i] else body
-        rules = cls(
-            list(relations),
-            heads,
-            table,
-            np.array(are_parallel, bool),
-            **columns,
-            estimated=np.array(estimates, bool),
-            semantics=semantics,
-        )
+        columns = rule_columns(head, steps, parallel, estimated, measures)
+        rules = cls(list(relations), **columns, semantics=semantics)
         return rules._distinct()
 
     def __post_init__(self) -> None:
-        if len(self.head) and not 0 <= self.head.min() <= self.head.max() < len(
-            self.relations
-        ):
-            raise ValueError("'head' must hold ids of 'relations'")
-        if len(self.steps) and self.steps.max() >= 2 * len(self.relations):
-            raise ValueError("'steps' must hold codes of 'relations'")
-        if (
-            not self.semantics.head_in_body
-            and (self.steps >> 1 == self.head[:, None]).any()
-        ):
-            raise ValueError("'steps' must not hold 'head' if 'head_in_body' is False")
+        check_codes(self.head, self.steps, len(self.relations), self.semantics)
         if self.constants is not None:
             self.check_relations(self.constants.relations, "rules with constants")
 
@@ -243,33 +198,24 @@ class RuleSet:
             relations (iterable, optional): The relations whose rules are kept,
                 by name or by id. (default: :obj:`None`, all)
         """
-        keep = np.ones(len(self), bool)
-        for values, least in (
-            (self.head_coverage, min_head_coverage),
-            (self.support, min_support),
-            (self.confidence, min_confidence),
-            (self.pca_confidence, min_pca_confidence),
-        ):
-            if least > 0:
-                keep &= values >= least  # false where unknown
+        keep = reaching(
+            self,
+            head_coverage=min_head_coverage,
+            support=min_support,
+            confidence=min_confidence,
+            pca_confidence=min_pca_confidence,
+        )
         if relations is not None:
-            names = Names("relation", self.relations)
-            keep &= np.isin(self.head, [names.find(one) for one in relations])
+            keep &= is_among(self.head, relations, self.relations)
         rules = self.select(keep)
         if self.constants is not None:
-            constants = self.constants.filter(
-                min_support,
-                min_confidence,
-                min_pca_confidence,
-                max_rules_per_relation,
-                relations,
-            )
-            rules = rules.with_constants(constants)
+            least = min_support, min_confidence, min_pca_confidence
+            given = *least, max_rules_per_relation, relations
+            rules = rules.with_constants(self.constants.filter(*given))
         if max_rules_per_relation is None:
             return rules
-        order = rules._order("support")
-        place = places_in_groups(rules.head[order])
-        return rules.select(order[place < max_rules_per_relation])
+        best = largest_in_groups(rules.support, rules.head, max_rules_per_relation)
+        return rules.select(best)
 
     def sort(self, key: str) -> "RuleSet":
         r"""Sorts the rules within each relation, the largest first.
@@ -284,9 +230,9 @@ class RuleSet:
             key (str): A measure: :obj:`"support"`, :obj:`"head_coverage"`,
                 :obj:`"confidence"` or :obj:`"pca_confidence"`.
         """
-        if key not in ("support", "head_coverage", "confidence", "pca_confidence"):
+        if key not in _KEYS:
             raise ValueError(f"'key' must name a measure (got {key!r})")
-        rules = self.select(self._order(key))
+        rules = self.select(order_in_groups(getattr(self, key), self.head))
         if self.constants is None or key == "head_coverage":
             return rules
         return rules.with_constants(self.constants.sort(key))
@@ -347,16 +293,7 @@ class RuleSet:
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "RuleSet":
         """Reverses :meth:`to_dict`."""
-        relations, columns, semantics = stored_columns(content, cls)
-        constants = content.get("constants")
-        if constants is not None:
-            constants = ConstantRuleSet.from_dict(constants)
-        try:
-            rules = cls(relations, **columns, semantics=semantics, constants=constants)
-        except ValueError as error:
-            raise DataError(f"does not hold rules: {error}") from None
-        check_rules(rules)
-        return rules
+        return rules_from(content, cls)
 
     @classmethod
     def of_data(cls, data: HeteroData) -> "RuleSet":
@@ -375,8 +312,7 @@ class RuleSet:
         Args:
             path (str): The file.
         """
-        version = _VERSION if self.constants is None else _VERSION_WITH_CONSTANTS
-        save_tensors(self.to_dict(), path, "rules", version)
+        save_rules(self, path)
 
     @classmethod
     def load(cls, path: PathLike) -> "RuleSet":
@@ -385,15 +321,7 @@ class RuleSet:
         Args:
             path (str): The file.
         """
-        content = load_tensors(path, "rules")
-        try:
-            return cls.from_dict(content)
-        except KeyError as error:
-            raise DataError(f"lacks the column {error}", path) from None
-        except ValueError as error:
-            raise DataError(str(error), path) from None
-        except (TypeError, AttributeError) as error:
-            raise DataError(f"does not hold rules: {error}", path) from None
+        return load_rules(path, cls)
 
     def __str__(self) -> str:
         from kblrn_pyg.rules.text import rule_text
@@ -404,27 +332,15 @@ class RuleSet:
 
     def to_frame(self) -> Any:
         """Returns a :class:`pandas.DataFrame` with a row for each path rule."""
-        return to_frame(self._figures())
+        from kblrn_pyg.rules.text import rule_figures
+
+        return to_frame(rule_figures(self))
 
     def _repr_html_(self) -> str:
-        columns = self._figures()
+        from kblrn_pyg.rules.text import rule_figures
+
+        columns = rule_figures(self)
         return html_table(list(columns), list(zip(*columns.values())), repr(self))
-
-    def _figures(self) -> dict[str, list[Any]]:
-        """Returns the relation, the body and the measures of each rule."""
-        from kblrn_pyg.rules.text import body_text
-
-        unknown = {"support": self.support, "head_size": self.head_size}
-        columns: dict[str, list[Any]] = {
-            "relation": [self.relations[i] for i in self.head.tolist()],
-            "body": [body_text(self, i) for i in range(len(self))],
-        }
-        columns |= {
-            name: [None if value == UNKNOWN else value for value in column.tolist()]
-            for name, column in unknown.items()
-        }
-        names = ("head_coverage", "confidence", "pca_confidence", "estimated")
-        return columns | {name: getattr(self, name).tolist() for name in names}
 
     def __repr__(self) -> str:
         sizes = f"{len(self)}, relations={len(self.relations)}"
@@ -439,19 +355,11 @@ class RuleSet:
         return (
             self.relations == other.relations
             and self.semantics == other.semantics
-            and all(
-                np.array_equal(getattr(self, name), getattr(other, name))
-                for name in _COLUMNS
-            )
+            and same_columns(self, other, _COLUMNS)
             and self.constants == other.constants
         )
 
     __hash__ = None  # type: ignore[assignment]
-
-    def _order(self, key: str) -> Ids:
-        """Returns the order within each relation, the largest first."""
-        values = np.nan_to_num(getattr(self, key).astype(float), nan=-1.0)
-        return np.lexsort((-values, self.head))
 
     def _ordered(self) -> "RuleSet":
         if (np.diff(self.head) >= 0).all():
@@ -488,17 +396,3 @@ def join(parts: Sequence[RuleSet]) -> RuleSet:
         for part in parts
     ]
     return replace(parts[0], steps=np.concatenate(steps), **columns)._ordered()
-
-
-def relation_names(data: HeteroData) -> list[str]:
-    """Returns the names of all relations of a knowledge base."""
-    return [relation for _, relation, _ in data.edge_types]
-
-
-def _check_body(relation: int, body: list[int], is_parallel: bool) -> None:
-    if not body or min(body) < 0:
-        raise ValueError(f"a body must have codes of at least 0 (got {body})")
-    if is_parallel and (len(body) != 2 or body[0] == body[1]):
-        raise ValueError(f"a parallel body must have two different steps (got {body})")
-    if 2 * relation in body and (is_parallel or len(body) == 1):
-        raise ValueError(f"a body must not contain its own head (got {body})")

@@ -1,4 +1,4 @@
-"""Rules out of files: kernels follow their codes, so that these are checked first."""
+"""Rules in files: kernels follow their codes, so that these are checked first."""
 
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
@@ -9,6 +9,10 @@ from torch import Tensor
 
 from kblrn_pyg.data.errors import DataError
 from kblrn_pyg.data.packing import are_texts
+from kblrn_pyg.data.rows import PathLike
+from kblrn_pyg.data.store import load_tensors, save_tensors
+from kblrn_pyg.rules.building import MEASURES
+from kblrn_pyg.rules.constants import ConstantRuleSet
 from kblrn_pyg.rules.semantics import Semantics
 
 if TYPE_CHECKING:
@@ -16,18 +20,67 @@ if TYPE_CHECKING:
 
 Columns = dict[str, Any]
 
+# The formats of files: those without rules with constants are what they were.
+_VERSION = "2"
+_VERSION_WITH_CONSTANTS = "3"
+
 _FLAGS = ("parallel", "estimated")
 
 
-def stored_columns(
-    content: Any, cls: type["RuleSet"]
-) -> tuple[list[str], Columns, Semantics]:
-    r"""Returns the names of relations, the columns and the semantics of stored rules.
+def save_rules(rules: "RuleSet", path: PathLike) -> None:
+    r"""Saves rules; see :meth:`RuleSet.save`.
+
+    Args:
+        rules (RuleSet): The rules.
+        path (str): The file.
+    """
+    version = _VERSION if rules.constants is None else _VERSION_WITH_CONSTANTS
+    save_tensors(rules.to_dict(), path, "rules", version)
+
+
+def load_rules(path: PathLike, cls: type["RuleSet"]) -> "RuleSet":
+    r"""Loads rules; see :meth:`RuleSet.load`.
+
+    Args:
+        path (str): The file.
+        cls (type): The class of rule sets.
+    """
+    content = load_tensors(path, "rules")
+    try:
+        return rules_from(content, cls)
+    except KeyError as error:
+        raise DataError(f"lacks the column {error}", path) from None
+    except ValueError as error:
+        raise DataError(str(error), path) from None
+    except (TypeError, AttributeError) as error:
+        raise DataError(f"does not hold rules: {error}", path) from None
+
+
+def rules_from(content: Any, cls: type["RuleSet"]) -> "RuleSet":
+    r"""Returns stored rules, which must be as :meth:`RuleSet.build` makes them.
 
     Args:
         content (dict): What :meth:`RuleSet.to_dict` returned.
         cls (type): The class of rule sets.
     """
+    relations, columns, semantics = _columns(content, cls)
+    constants = content.get("constants")
+    if constants is not None:
+        constants = ConstantRuleSet.from_dict(constants)
+    try:
+        rules = cls(relations, **columns, semantics=semantics, constants=constants)
+    except ValueError as error:
+        raise DataError(f"does not hold rules: {error}") from None
+    problem = _problem(rules)
+    if problem is not None:
+        raise DataError(f"does not hold rules: {problem}")
+    return rules
+
+
+def _columns(
+    content: Any, cls: type["RuleSet"]
+) -> tuple[list[str], Columns, Semantics]:
+    """Returns the names of relations, the columns and the semantics."""
     if not isinstance(content, dict) or not isinstance(content.get("head"), Tensor):
         raise DataError("does not hold rules: there are no heads")
     # There were rules before there were estimates.
@@ -40,17 +93,6 @@ def stored_columns(
     names = [one.name for one in fields(cls) if one.name not in others]
     columns = {name: _column(content.get(name), name) for name in names}
     return relations, columns, _semantics(content.get("semantics"))
-
-
-def check_rules(rules: "RuleSet") -> None:
-    r"""Refuses rules that are not as :meth:`RuleSet.build` makes them.
-
-    Args:
-        rules (RuleSet): The rules.
-    """
-    problem = _problem(rules)
-    if problem is not None:
-        raise DataError(f"does not hold rules: {problem}")
 
 
 def _problem(rules: "RuleSet") -> str | None:
@@ -73,7 +115,7 @@ def _problem(rules: "RuleSet") -> str | None:
         return "'steps' must be filled up with -1 at their ends"
     if ((steps >= 0).sum(axis=1)[rules.parallel] != 2).any():
         return "parallel bodies must have two steps"
-    for name in ("support", "head_size", "body_size", "pca_body_size"):
+    for name in MEASURES:
         if (getattr(rules, name) < -1).any():
             return f"'{name}' must hold counts, or -1 where they are unknown"
     return None

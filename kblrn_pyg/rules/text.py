@@ -1,10 +1,12 @@
 """Rules in words."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from kblrn_pyg.data.ids import check_id
+from kblrn_pyg.rules.columns import UNKNOWN
 from kblrn_pyg.rules.constants import ConstantRuleSet
 from kblrn_pyg.rules.ruleset import RuleSet
 
@@ -137,3 +139,18 @@ def constant_atoms(
 
     head = atom(int(rules.head_code[i]), int(rules.head_entity[i]))
     return head, atom(int(rules.body_code[i]), int(rules.body_entity[i]))
+
+
+def rule_figures(rules: RuleSet) -> dict[str, list[Any]]:
+    """Returns the relation, the body and the measures of each path rule."""
+    unknown = {"support": rules.support, "head_size": rules.head_size}
+    columns: dict[str, list[Any]] = {
+        "relation": [rules.relations[i] for i in rules.head.tolist()],
+        "body": [body_text(rules, i) for i in range(len(rules))],
+    }
+    columns |= {
+        name: [None if value == UNKNOWN else value for value in column.tolist()]
+        for name, column in unknown.items()
+    }
+    names = ("head_coverage", "confidence", "pca_confidence", "estimated")
+    return columns | {name: getattr(rules, name).tolist() for name in names}

@@ -1,42 +1,29 @@
 """Learning the weights of a model."""
 
-import hashlib
 import logging
 import math
 import time
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, fields
-from pathlib import Path
+from dataclasses import asdict
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from kblrn_pyg.data import DataError, flat_triples
-from kblrn_pyg.data.store import MALFORMED
 from kblrn_pyg.evaluation import device_of, evaluate, kb_for
-from kblrn_pyg.nn.model_file import versions
 from kblrn_pyg.nn.one_thread import one_torch_thread
-from kblrn_pyg.nn.settings import ModelSettings
 from kblrn_pyg.progress import ProgressBar
-from kblrn_pyg.settings import default_of
 from kblrn_pyg.shard import agreed, any_says, process_rank
 from kblrn_pyg.sizes import choice_text, choose_training
 from kblrn_pyg.training import process
-from kblrn_pyg.training.checkpoint import (
-    Checkpoint,
-    Position,
-    load_checkpoint,
-    save_checkpoint,
-)
+from kblrn_pyg.training.checkpoint import Position, save_checkpoint
 from kblrn_pyg.training.interface import Callback, FitResult, Progress, Trainable
-from kblrn_pyg.training.optimizers import make_optimizer
 from kblrn_pyg.training.process import Interrupted, InterruptGuard
 from kblrn_pyg.training.run import Run
 from kblrn_pyg.training.settings import FitSettings
-from kblrn_pyg.training.sharded import ShardedModel, own_run
+from kblrn_pyg.training.sharded import own_run
+from kblrn_pyg.training.state import TrainingState
 from kblrn_pyg.training.validation import (
     Graph,
     ValidationSet,
@@ -138,7 +125,7 @@ def fit(
 
 
 class _Training:
-    """A training and its state."""
+    """A training: epochs, validations, and what is saved."""
 
     def __init__(
         self,
@@ -153,16 +140,6 @@ class _Training:
         triples = flat_triples(kb_for(model, train, "train"), "edge_index")
         if triples[0].numel() == 0:
             raise ValueError("'train' must have at least one triple (got none)")
-        asked = [column for one in sets for column in one.asked]
-        # What must be the same to continue bit for bit; more epochs are fine.
-        self.shaped_by = {
-            **model.config,
-            **asdict(settings),
-            "validation_sets": [one.name for one in sets],
-            "triples": _digest(*triples, *asked),
-        }
-        del self.shaped_by["epochs"]
-        self.fingerprint = model.fingerprint()
         self.shuffling, device = torch.Generator(), device_of(model)
         # The exact loss scores every candidate of a query: once, if it can.
         exact = getattr(model, "is_exact", False)
@@ -178,28 +155,7 @@ class _Training:
                 "'optimizer' must be adagrad for row-sparse gradients (got "
                 f"{settings.optimizer})"
             )
-        self.sharded = ShardedModel(model)
-        self.optimizer = make_optimizer(settings.optimizer, self._parameter_groups())
-        self.rates = [group["lr"] for group in self.optimizer.param_groups]
-        self.position = Position()
-        self.history: list[dict[str, Any]] = []
-        self.rng: dict[str, Any] | None = None  # of the checkpoint
-
-    def _parameter_groups(self) -> list[dict[str, Any]]:
-        """The parameters of the model with their learning rates."""
-        lr, feature_lr = self.settings.lr, self.settings.feature_lr
-        features = [] if feature_lr is None else self.model.feature_parameters()
-        if feature_lr is not None and not features:
-            message = "'feature_lr' has no effect, the model has no feature weights"
-            warnings.warn(message, stacklevel=4)
-        is_feature = set(map(id, features))
-        others = [one for one in self.model.parameters() if id(one) not in is_feature]
-        groups = {"params": others, "lr": lr}, {"params": features, "lr": feature_lr}
-        return [group for group in groups if group["params"]]
-
-    @property
-    def stopped(self) -> bool:
-        return bool(self.sets) and all(one.stopping.stopped for one in self.sets)
+        self.state = TrainingState(model, sets, settings, triples)
 
     def begin(self, resume: bool) -> None:
         run = self.run
@@ -210,8 +166,8 @@ class _Training:
         if continues:
             if writes:
                 run.lock()
-            self._load(run)
-        with run.started(self.history) if writes else nullcontext():
+            self.state.load(run.checkpoint_path)
+        with run.started(self.state.history) if writes else nullcontext():
             if writes:
                 self._write_settings(run)
             # All processes take part in what the first one saves.
@@ -231,15 +187,16 @@ class _Training:
         self, guard: InterruptGuard, callbacks: Sequence[Callback], progress: bool
     ) -> None:
         epochs, num_batches = self.settings.epochs, len(self.loader)
+        position = self.state.position
         bar = ProgressBar(
             total=epochs * num_batches,
-            initial=self.position.epoch * num_batches + self.position.batch,
+            initial=position.epoch * num_batches + position.batch,
             unit="batch",
             disable=not progress or process_rank() > 0,
         )
         with bar:
-            while not self.stopped and self.position.epoch < epochs:
-                text = f"epoch {self.position.epoch + 1}/{epochs}"
+            while not self.state.stopped and self.state.position.epoch < epochs:
+                text = f"epoch {self.state.position.epoch + 1}/{epochs}"
                 bar.set_description(text, refresh=False)
                 self._train_epoch(guard, bar)
                 self._end_epoch(guard, callbacks)
@@ -247,20 +204,20 @@ class _Training:
         if self.sets and (best := self.sets[0].weights) is not None:
             self.model.load_state_dict(best)
         self._save_model()
-        self.sharded.join(self.sets)
+        self.state.sharded.join(self.sets)
 
     def result(self) -> FitResult:
         best = {one.name: one.best for one in self.sets if one.best is not None}
-        return FitResult(best, self.position.epoch, self.history, self.stopped)
+        state = self.state
+        return FitResult(best, state.position.epoch, state.history, state.stopped)
 
     def _train_epoch(self, guard: InterruptGuard, bar: Any) -> None:
         self.model.train()
-        for group, rate in zip(self.optimizer.param_groups, self.rates):
-            group["lr"] = rate * self.settings.lr_decay**self.position.epoch
+        self.state.scale_rates(self.settings.lr_decay**self.state.position.epoch)
         start = time.perf_counter()
         for batch in self._remaining_batches():
             loss, size = self._step(*batch), batch[0].numel()
-            self.position.add_batch(loss, size, time.perf_counter() - start)
+            self.state.position.add_batch(loss, size, time.perf_counter() - start)
             bar.set_postfix(self._figures(), refresh=False)
             bar.update()
             self._stop_if_asked(guard)
@@ -268,52 +225,54 @@ class _Training:
 
     def _remaining_batches(self) -> Iterator[tuple[Any, ...]]:
         """The batches of the epoch, but for those that a checkpoint has done."""
-        numbers = (self.settings.seed, self.position.epoch, 0)  # 0: the only rank
+        numbers = (self.settings.seed, self.state.position.epoch, 0)  # 0: the only rank
         process.seed_all(*numbers)
         # The order of the triples must not depend on negatives and dropout.
         self.shuffling.manual_seed(process.derive_seed(*numbers, 1))
-        done = self.position.batch
+        done = self.state.position.batch
         if done == len(self.loader):  # only validation is missing
             return
         batches = iter(self.loader)
         for _ in range(done):
             next(batches)
-        if done and self.rng is not None:
-            process.set_rng_states(self.rng)
+        if done and self.state.rng is not None:
+            process.set_rng_states(self.state.rng)
         yield from batches
 
     def _step(self, *batch: Any) -> float:
         own = getattr(self.model, "uses_own_threads", False)
         with one_torch_thread() if own else nullcontext():
             value = self._find_gradients(*batch)
-            self.optimizer.step()
+            self.state.optimizer.step()
         return value
 
     def _find_gradients(self, *batch: Any) -> float:
-        self.optimizer.zero_grad()
+        self.state.optimizer.zero_grad()
         loss = self.model.loss(*batch)
         value = loss.item()
         if not math.isfinite(value):
+            position = self.state.position
             raise DataError(
-                f"the loss became {value} in epoch {self.position.epoch + 1}, batch "
-                f"{self.position.batch + 1}, expected a number: try a smaller 'lr' "
-                f"(got {self.settings.lr})"
+                f"the loss became {value} in epoch {position.epoch + 1}, batch "
+                f"{position.batch + 1}, expected a number: try a smaller 'lr' (got "
+                f"{self.settings.lr})"
             )
         loss.backward()
-        self.sharded.add_up_gradients()
+        self.state.sharded.add_up_gradients()
         return value
 
     def _end_epoch(self, guard: InterruptGuard, callbacks: Sequence[Callback]) -> None:
-        epoch, line = self.position.epoch + 1, None
+        position = self.state.position
+        epoch, line = position.epoch + 1, None
         if self.settings.validates(epoch):
-            line = self.position.log_line()
+            line = position.log_line()
             line |= self._validate(epoch, guard)
-            self.history.append(line)
+            self.state.history.append(line)
             self.model.train(False)
             for callback in callbacks:
                 callback(Progress(self.model, epoch, line, self.own_run))
-        seconds = self.position.seconds_before + self.position.seconds
-        self.position = Position(epoch, seconds_before=seconds)
+        seconds = position.seconds_before + position.seconds
+        self.state.position = Position(epoch, seconds_before=seconds)
         self._save()
         # After the checkpoint, so that the log never knows more than it.
         if line is not None and self.own_run is not None:
@@ -328,7 +287,7 @@ class _Training:
         # because it is done again when the training continues. Several processes
         # leave it at its end, together.
         self._save()
-        with guard.at_once() if self.sharded.shard is None else nullcontext():
+        with guard.at_once() if self.state.sharded.shard is None else nullcontext():
             found = [
                 evaluate(self.model, one.data, one.filter_with).metrics()
                 for one in sets
@@ -350,11 +309,12 @@ class _Training:
         return {one.name: metrics.to_dict() for one, metrics in zip(sets, found)}
 
     def _figures(self) -> dict[str, str]:
-        line = self.position.log_line()
+        line = self.state.position.log_line()
         speed = f"{line['triples_per_second']:,.0f}"
         figures = {"loss": f"{line['loss']:.4f}", "triples/s": speed}
-        if self.history and self.sets and self.sets[0].name in self.history[-1]:
-            figures["MRR"] = f"{self.history[-1][self.sets[0].name]['mrr']:.4f}"
+        history = self.state.history
+        if history and self.sets and self.sets[0].name in history[-1]:
+            figures["MRR"] = f"{history[-1][self.sets[0].name]['mrr']:.4f}"
         return figures
 
     def _stop_if_asked(self, guard: InterruptGuard) -> None:
@@ -362,25 +322,13 @@ class _Training:
             self._save()
             # All processes have got here. Any other error may be that of one process,
             # which must not wait for the others: it leaves the model split.
-            self.sharded.join()
+            self.state.sharded.join()
             raise KeyboardInterrupt
 
     def _save(self) -> None:
         if self.run is None:
             return
-        checkpoint = Checkpoint(
-            model=self.model.state_dict(),
-            optimizer=self.optimizer.state_dict(),
-            rng=process.get_rng_states(),
-            position=asdict(self.position),
-            stopping={one.name: one.stopping.state_dict() for one in self.sets},
-            history=self.history,
-            best={one.name: one.weights for one in self.sets if one.weights},
-            settings=self.shaped_by,
-            fingerprint=self.fingerprint,
-            num_threads=process.set_threads(None),
-        )
-        checkpoint = self.sharded.whole(checkpoint, self.optimizer)
+        checkpoint = self.state.checkpoint()  # of all processes
         if self.own_run is not None:
             save_checkpoint(self.own_run.checkpoint_path, checkpoint)
 
@@ -390,60 +338,7 @@ class _Training:
         has_kb = getattr(self.model, "kb", None) is not None
         if self.run is None or save is None or not has_kb:
             return
-        with self.sharded.joined():
+        with self.state.sharded.joined():
             if self.own_run is not None:
                 path = self.own_run.model_path
                 save(path, known=known_splits(self.model, self.sets))
-
-    def _load(self, run: Run) -> None:
-        path = run.checkpoint_path
-        given = self.fingerprint, self.shaped_by, _default_settings()
-        checkpoint = load_checkpoint(path, *given)
-        try:
-            self._take(checkpoint, path)
-        except MALFORMED as error:
-            raise DataError(f"cannot be continued from ({error!r})", path) from error
-
-    def _take(self, checkpoint: Checkpoint, path: Path) -> None:
-        now = {"threads": process.set_threads(None), **versions()}
-        then = {"threads": checkpoint.num_threads, **checkpoint.versions}
-        changed = [f"{key} {then[key]}" for key in now if now[key] != then[key]]
-        if changed:
-            logger.warning("%s was made with %s", path, ", ".join(changed))
-        checkpoint = self.sharded.own(checkpoint, self.optimizer)
-        self.model.load_state_dict(checkpoint.model)
-        self.optimizer.load_state_dict(checkpoint.optimizer)
-        _check_state(self.optimizer)
-        process.set_rng_states(checkpoint.rng)  # so that wrong ones are told now
-        self.position = Position(**checkpoint.position)
-        for one in self.sets:
-            one.stopping.load_state_dict(checkpoint.stopping[one.name])
-            one.weights = checkpoint.best.get(one.name)
-        self.history, self.rng = checkpoint.history, checkpoint.rng
-
-
-def _default_settings() -> dict[str, Any]:
-    """Returns the defaults of all settings by name."""
-    every = (*fields(ModelSettings), *fields(FitSettings))
-    return {field.name: default_of(field) for field in every}
-
-
-def _check_state(optimizer: torch.optim.Optimizer) -> None:
-    """Refuses state of other shapes than the parameters, which kernels go through."""
-    for parameter, state in optimizer.state.items():
-        for name, value in state.items():
-            shapes = (), parameter.shape, (len(parameter), 1)
-            if isinstance(value, Tensor) and value.shape not in shapes:
-                raise ValueError(
-                    f"'{name}' of the optimizer must have the shape "
-                    f"{list(parameter.shape)} (got {list(value.shape)})"
-                )
-
-
-def _digest(*columns: Tensor) -> str:
-    """Tells apart the triples that are trained and validated on."""
-    digest = hashlib.sha256()
-    for column in columns:
-        digest.update(len(column).to_bytes(8, "little"))
-        digest.update(column.cpu().numpy().tobytes())
-    return digest.hexdigest()
