@@ -62,14 +62,55 @@ def test_jobs_of_a_table_share_trainings():
 def test_other_systems_have_records(places):
     table = TABLES["rules"].shortened()
     given = MODERN.shortened(), ["Families"]
-    jobs = list(jobs_of(table, *given, rows=["TransH", "ComplEx"]))
-    assert {job.recipe.name for job in jobs} == {"transh", "complex"}
+    jobs = list(jobs_of(table, *given, rows=["TransH", "ASR-ComplEx"]))
+    assert {job.recipe.name for job in jobs} == {"transh", "asr"}
     for job in jobs:
         assert run_job(job, places, progress=False)
     records = read_records(places.results)
     for row in table.rows:
         found = chosen(records, "Families", row, "modern")
-        assert len(found) == (row.name in ("TransH", "ComplEx"))
+        assert len(found) == (row.name in ("TransH", "ASR-ComplEx"))
+
+
+def test_rules_as_features_and_in_the_loss_of_the_same_embeddings():
+    table, rows = TABLES["penalties"], {row.name: row for row in TABLES["rules"].rows}
+    assert list(jobs_of(table, PAPER)) == []
+    jobs = {}
+    for dataset in table.datasets:
+        for row in table.rows:
+            (jobs[row.name],) = jobs_of(table, MODERN, [dataset], rows=[row.name])
+            if row.name in rows:  # tables share trainings
+                (other,) = jobs_of(TABLES["rules"], MODERN, [dataset], rows=[row.name])
+                assert other == jobs[row.name]
+        for alone, features, loss in (
+            ("ComplEx", "ComplEx, rules as features", "ASR-ComplEx"),
+            ("TransE", "TransE, rules as features", "Kale-joint"),
+        ):
+            base, in_loss = jobs[alone], jobs[loss]
+            assert jobs[features].beginnings[0] == base
+            assert in_loss.schedule == base.schedule
+            sizes = (base.scorer, base.hidden_channels, base.negatives)
+            assert sizes == (in_loss.scorer, in_loss.hidden_channels, in_loss.negatives)
+            added = in_loss.recipe.model.items() - base.recipe.model.items()
+            assert {name for name, _ in added} == {"penalty", "penalty_weight"}
+        assert replace(jobs["Kale-pre"], infers=False) == jobs["TransE"]
+    assert len({job.name for job in jobs.values()}) == len(table.rows)
+
+
+def test_rows_that_differ_by_inference_have_records_of_their_own():
+    rows = TABLES["penalties"].rows
+    (job,) = jobs_of(TABLES["penalties"], MODERN, ["FB122"], rows=["Kale-pre"])
+    metrics = {"mrr": 0.6, "hits@3": 0.6, "hits@5": 0.6, "hits@10": 0.6, "mr": 9.0}
+    record = {"job": job.described("FB122"), "val": metrics}
+    record |= {"test": {"overall": metrics}, "test-I": metrics, "test-II": metrics}
+    for row in rows:
+        found = chosen([record], "FB122", row, "modern")
+        assert len(found) == (row.name == "Kale-pre")
+    text = layout.table_text("penalties", [record], ["FB122"])
+    lines = [line for line in text.splitlines() if line.startswith("| Kale-pre")]
+    assert [line.count("60.0") for line in lines] == [4, 4, 4]
+    assert "52.3" in lines[0]  # quoted by the paper
+    assert "recipe paper" not in text
 
 
 def test_node_features_and_inferred_facts(places):

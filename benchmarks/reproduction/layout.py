@@ -172,7 +172,15 @@ def _usa_lines(name: str, table: Table, dataset: str) -> Iterator[Line]:
         )
 
 
+def _penalty_lines(name: str, table: Table, dataset: str) -> Iterator[Line]:
+    """The paper has some of the rows in its table of rules."""
+    for row in table.rows:
+        theirs = paper_row("rules", dataset, row.name)
+        yield Line(row.name, theirs, dataset, row, overall)
+
+
 _LINES = {
+    "penalties": _penalty_lines,
     "relations": _relation_lines,
     "cardinality": _cardinality_lines,
     "usa": _usa_lines,
@@ -192,7 +200,7 @@ def _parts_of_test(table: Table, dataset: str, records: list[Record]) -> str:
         for part in ("test-I", "test-II")
         for row in table.rows
     ]
-    return beside(lines, table.metrics, records)
+    return beside(lines, table.metrics, records, table.recipes)
 
 
 def _features(

@@ -58,6 +58,7 @@ class Row:
             "ignore_unknown": False,
             "permuted": False,
             "negatives": recipe.negatives,
+            "infers": False,
         }
         if "l" not in self.experts:
             yield {**usual, "hidden_channels": 0, **self.change}
@@ -107,6 +108,8 @@ _TRANSE = Row("TransE", "l", {"scorer": "transe"}, ("paper",))
 _COMPLEX = Row("ComplEx", "l", {"scorer": "complex"}, ("paper",))
 # In the paper, DistMult is what KBl is made of: the same training.
 _DISTMULT = Row("DistMult", "l", {"scorer": "distmult"}, ("paper",))
+# In recipe modern, ComplEx is.
+_MODERN_COMPLEX = Row("ComplEx", "l", {"scorer": "complex"}, ("modern",))
 _KBLR, _KBLRN = INSTANCES[2], INSTANCES[5]
 # Beyond the paper: several functions of each difference, where the numbers of a tenth
 # of a relation's triples are known.
@@ -126,6 +129,19 @@ def _system(name: str, system: Recipe, experts: str = "l", **change: Any) -> Row
     """A row of another system, by its own recipe."""
     return Row(name, experts, change, ("modern",), system=system)
 
+
+# Without rules, with rules as features, and with rules in the loss.
+_RULES_IN_COMPLEX = (
+    _MODERN_COMPLEX,
+    Row("ComplEx, rules as features", "lr", {"scorer": "complex"}, ("modern",)),
+    _system("ASR-ComplEx", systems.ASR_COMPLEX),
+)
+_RULES_IN_TRANSE = (
+    _system("TransE", systems.TRANSE),
+    _system("TransE, rules as features", systems.TRANSE, "lr"),
+    _system("Kale-pre", systems.TRANSE, infers=True),
+    _system("Kale-joint", systems.KALE_JOINT),
+)
 
 TABLES = {
     "benchmarks": Table(
@@ -155,14 +171,20 @@ TABLES = {
             _system("TransE", systems.TRANSE),
             _system("TransH", systems.TRANSH),
             _system("TransR", systems.TRANSR),
-            _system("Kale-pre", systems.KALE_PRE, infers=True),
-            _system("Kale-joint", systems.KALE_JOINT),
-            _system("ComplEx", systems.COMPLEX),
+            *_RULES_IN_TRANSE[2:],
+            _MODERN_COMPLEX,
             _system("ASR-ComplEx", systems.ASR_COMPLEX),
             *INSTANCES[:3],
             *_EVIDENCE[:2],
         ),
         _FIVE,
+    ),
+    "penalties": Table(
+        "Rules as features, or rules in the loss?",
+        ("WN18", "FB122"),
+        (*_RULES_IN_COMPLEX, *_RULES_IN_TRANSE),
+        _FIVE,
+        recipes=("modern",),
     ),
     "representations": Table(
         "Sign or RBF of the differences",

@@ -24,7 +24,7 @@ class NodeExpert(Expert):
 
     .. code-block:: python
 
-        rules = mine_rules(train, max_hops=1)
+        rules = mine_rules(train, max_hops=1, min_head_coverage=0.0)
         model = KBLRN.from_data(train, ["r", NodeExpert(train)], rules=rules)
 
     Args:

@@ -35,6 +35,12 @@ class ASRPenalty(RulePenalty):
     penalty is the sum over all rules; no entity is looked at. With reciprocal
     relations, a rule holds for both relations to ask by.
 
+    The paper also keeps the embeddings of entities on the unit sphere, or in the unit
+    cube, for which it has other closed forms. Here their lengths are free, as a
+    softmax needs them, and what the penalty bounds is the violation for each unit of
+    length. Rules of more steps, for which the paper lets an adversary learn the worst
+    embeddings, are left out.
+
     Args:
         data (HeteroData): The knowledge base.
         rules (RuleSet): The rules, of which those with one step are used.

@@ -24,7 +24,9 @@ class ConvE(MarginKGE):
 
     There is batch normalisation of the image, of its features and of the hidden
     layer. The bias :math:`b_t` is the last column of :obj:`node_emb`. Heads are
-    asked for by reciprocal relations.
+    asked for by reciprocal relations. Of size 200, an embedding becomes an image of
+    10 by 20; the authors' later code has 20 by 10 (:obj:`height=20`). The loss is
+    that of :class:`KBLRN`, not a binary cross-entropy with smoothed labels.
 
     Args:
         num_nodes (int): The number of nodes/entities in the graph.

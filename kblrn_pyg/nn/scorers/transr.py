@@ -20,8 +20,10 @@ class TransR(ProjectingKGE):
         d(h, r, t) = - {\| \mathbf{e}_h^{\top} \mathbf{M}_r + \mathbf{d}_r -
         \mathbf{e}_t^{\top} \mathbf{M}_r \|}_p^p
 
-    The matrices are the identity at first, so that it begins as
-    :class:`FreeTransE`; as there, lengths are not bounded.
+    The matrices are the identity at first, as in the paper. The paper also begins
+    with embeddings that TransE has learned, and bounds the lengths of embeddings and
+    of projections; here embeddings begin anew, and lengths are free, as a softmax
+    needs them (see :class:`FreeTransE`).
 
     Args:
         num_nodes (int): The number of nodes/entities in the graph.

@@ -21,8 +21,10 @@ class TuckER(MarginKGE):
         d(h, r, t) = \mathcal{W} \times_1 \mathbf{w}_r \times_2 \mathbf{e}_h
         \times_3 \mathbf{e}_t
 
-    The dropouts of the paper are those of :class:`LatentExpert`; there is no batch
-    normalisation, which would tell heads from tails.
+    The dropouts of entities and of queries in the paper are those of
+    :class:`LatentExpert`. Unlike the paper's, it needs no reciprocal relations, and so
+    it has no batch normalisation, after which the score of a triple would depend on
+    the side that is asked for.
 
     Args:
         num_nodes (int): The number of nodes/entities in the graph.
