@@ -6,14 +6,14 @@ those of their papers are where they began.
 
 from typing import Any
 
-from kblrn_pyg.training.recipes import Recipe, Schedule
+from kblrn_pyg.training.benchmark_recipes import BenchmarkRecipe, Schedule
 
 
-def _system(name: str, scorer: str, size: int, **given: Any) -> Recipe:
+def _system(name: str, scorer: str, size: int, **given: Any) -> BenchmarkRecipe:
     """Returns a recipe with one size and one scorer."""
     is_exact = given["model"]["num_negatives"] is None
     given |= {"paper_rules": False, "negatives": "triple" if is_exact else "shared"}
-    return Recipe(name=name, scorers=(scorer,), sizes=(size,), **given)
+    return BenchmarkRecipe(name=name, scorers=(scorer,), sizes=(size,), **given)
 
 
 def _learn(optimizer: str, lr: float, epochs: int, batch_size: int = 512) -> Schedule:
@@ -22,7 +22,7 @@ def _learn(optimizer: str, lr: float, epochs: int, batch_size: int = 512) -> Sch
     return Schedule(training | {"validate_every": every}, epochs, patience=1)
 
 
-def _translating(scorer: str, size: int = 100, **model: Any) -> Recipe:
+def _translating(scorer: str, size: int = 100, **model: Any) -> BenchmarkRecipe:
     return _system(
         scorer if not model else str(next(iter(model.values()))),
         scorer,
