@@ -26,7 +26,7 @@ from kblrn_pyg.data import DataError
 from kblrn_pyg.datasets import DATASETS
 from kblrn_pyg.nn import INSTANCES, SCORERS
 from kblrn_pyg.training import set_threads
-from kblrn_pyg.training.recipes import RECIPES
+from kblrn_pyg.training.benchmark_recipes import RECIPES
 
 HERE = Path(__file__).resolve().parent
 

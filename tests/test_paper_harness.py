@@ -29,7 +29,7 @@ from kblrn_pyg.evaluation import RankTable
 from kblrn_pyg.recipes.factors import as_tensors
 from kblrn_pyg.rules import RuleSet
 from kblrn_pyg.training import EarlyStopping, Run, scale_experts
-from kblrn_pyg.training.recipes import MODERN, PAPER
+from kblrn_pyg.training.benchmark_recipes import MODERN, PAPER
 
 SHORT = PAPER.shortened()
 LABELS = "edge_label_index"

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from kblrn_pyg.training.recipes import RECIPES
+from kblrn_pyg.training.benchmark_recipes import RECIPES
 from reproduction.records import Record, matching
 from reproduction.tables import Row
 

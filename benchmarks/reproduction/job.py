@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from kblrn_pyg.training.recipes import Recipe, Schedule
+from kblrn_pyg.training.benchmark_recipes import BenchmarkRecipe, Schedule
 
 # Data sets with the same training triples: one training serves them all, and
 # stops for each when its own validation set says so.
@@ -19,7 +19,7 @@ class Job:
 
     Args:
         dataset (str): The data set to train on.
-        recipe (Recipe): How to train.
+        recipe (BenchmarkRecipe): How to train.
         experts (str): The instance of the model.
         hidden_channels (int): The embedding size; 0 without embeddings.
         seed (int, optional): The seed. (default: :obj:`0`)
@@ -41,7 +41,7 @@ class Job:
     """
 
     dataset: str
-    recipe: Recipe
+    recipe: BenchmarkRecipe
     experts: str
     hidden_channels: int
     seed: int = 0

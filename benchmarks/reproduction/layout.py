@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from kblrn_pyg.training.recipes import RECIPES
+from kblrn_pyg.training.benchmark_recipes import RECIPES
 from reproduction.cells import chosen, mean_of, paper_figures, paper_row
 from reproduction.markdown import NONE, figure, markdown_table
 from reproduction.records import Record

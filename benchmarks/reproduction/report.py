@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kblrn_pyg.data.whole import write_text
-from kblrn_pyg.training.recipes import RECIPES
+from kblrn_pyg.training.benchmark_recipes import RECIPES
 from reproduction.cells import Cell, chosen, mean_of, paper_row
 from reproduction.layout import Line, beside, overall, table_lines, table_text
 from reproduction.markdown import figure, markdown_table

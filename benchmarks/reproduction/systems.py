@@ -7,14 +7,14 @@ recipe without them.
 from dataclasses import replace
 from typing import Any
 
-from kblrn_pyg.training.recipes import MODERN, Recipe, Schedule
+from kblrn_pyg.training.benchmark_recipes import MODERN, BenchmarkRecipe, Schedule
 
 
-def _system(name: str, scorer: str, size: int, **given: Any) -> Recipe:
+def _system(name: str, scorer: str, size: int, **given: Any) -> BenchmarkRecipe:
     """Returns a recipe with one size and one scorer."""
     is_exact = given["model"]["num_negatives"] is None
     given |= {"paper_rules": False, "negatives": "triple" if is_exact else "shared"}
-    return Recipe(name=name, scorers=(scorer,), sizes=(size,), **given)
+    return BenchmarkRecipe(name=name, scorers=(scorer,), sizes=(size,), **given)
 
 
 def _learn(optimizer: str, lr: float, epochs: int, batch_size: int = 512) -> Schedule:
@@ -25,7 +25,7 @@ def _learn(optimizer: str, lr: float, epochs: int, batch_size: int = 512) -> Sch
 
 def _translating(
     name: str, scorer: str = "transe", size: int = 100, **model: Any
-) -> Recipe:
+) -> BenchmarkRecipe:
     """Rules beside embeddings, if there are any, learn apart from them."""
     return _system(
         name,
@@ -38,7 +38,9 @@ def _translating(
     )
 
 
-def _with_penalty(name: str, recipe: Recipe, penalty: str, weight: float) -> Recipe:
+def _with_penalty(
+    name: str, recipe: BenchmarkRecipe, penalty: str, weight: float
+) -> BenchmarkRecipe:
     """Returns the same embeddings with rules in their loss, on every data set."""
     added = {"penalty": penalty, "penalty_weight": weight}
     changes = {

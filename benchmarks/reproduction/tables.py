@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kblrn_pyg.training.recipes import Recipe
+from kblrn_pyg.training.benchmark_recipes import BenchmarkRecipe
 from reproduction import systems
 from reproduction.job import Job, trained_on
 
@@ -23,8 +23,8 @@ class Row:
         recipes (tuple, optional): The recipes it makes sense for.
         smallest (bool, optional): Whether only the first of the embedding sizes
             is meant. (default: :obj:`False`)
-        system (Recipe, optional): The recipe of its own that another system has,
-            in place of recipe modern. (default: :obj:`None`)
+        system (BenchmarkRecipe, optional): The recipe of its own that another system
+            has, in place of recipe modern. (default: :obj:`None`)
     """
 
     name: str
@@ -32,24 +32,24 @@ class Row:
     change: dict[str, Any] = field(default_factory=dict)
     recipes: tuple[str, ...] = ("paper", "modern")
     smallest: bool = False
-    system: Recipe | None = None
+    system: BenchmarkRecipe | None = None
 
-    def recipe(self, recipe: Recipe, dataset: str) -> Recipe | None:
+    def recipe(self, recipe: BenchmarkRecipe, dataset: str) -> BenchmarkRecipe | None:
         r"""Returns how the row is trained, if a recipe makes sense for it.
 
         Args:
-            recipe (Recipe): The recipe.
+            recipe (BenchmarkRecipe): The recipe.
             dataset (str): The data set to judge on.
         """
         if recipe.name not in self.recipes:
             return None
         return (self.system or recipe).on(trained_on(dataset))
 
-    def choices(self, recipe: Recipe) -> Iterator[dict[str, Any]]:
+    def choices(self, recipe: BenchmarkRecipe) -> Iterator[dict[str, Any]]:
         r"""Returns the models to choose from by validation.
 
         Args:
-            recipe (Recipe): How they are trained.
+            recipe (BenchmarkRecipe): How they are trained.
         """
         usual = {
             "experts": self.experts,
@@ -125,7 +125,9 @@ _PERMUTED_VALUES = {"ignore_unknown": True, "permuted": True}
 _BEST = _layer("KBlrne, layers", "lrne")
 
 
-def _system(name: str, system: Recipe, experts: str = "l", **change: Any) -> Row:
+def _system(
+    name: str, system: BenchmarkRecipe, experts: str = "l", **change: Any
+) -> Row:
     """A row of another system, by its own recipe."""
     return Row(name, experts, change, ("modern",), system=system)
 
@@ -252,7 +254,7 @@ _SEVERAL_SEEDS = {
 
 def jobs_of(
     table: Table,
-    recipe: Recipe,
+    recipe: BenchmarkRecipe,
     datasets: Sequence[str] | None = None,
     instances: Sequence[str] | None = None,
     seeds: Sequence[int] | None = None,
@@ -262,7 +264,7 @@ def jobs_of(
 
     Args:
         table (Table): The table.
-        recipe (Recipe): How to train.
+        recipe (BenchmarkRecipe): How to train.
         datasets (sequence, optional): Only these, or others in their place.
             (default: :obj:`None`, all)
         instances (sequence, optional): Only these. (default: :obj:`None`, all)

@@ -1,4 +1,4 @@
-"""Recipes: how models are trained, that of the paper and a modern one."""
+"""Recipes of the benchmarks: that of the paper, and a modern one."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -30,8 +30,11 @@ _AS_THEY_ARE = Schedule({"validate_every": 1}, epochs=0, patience=0)
 
 
 @dataclass(frozen=True)
-class Recipe:
-    r"""How models are trained.
+class BenchmarkRecipe:
+    r"""How the models of a table of benchmarks are trained: all instances, on all of
+    its data sets, with what validation chooses from.
+
+    The recipe of one model is a :class:`~kblrn_pyg.recipes.Recipe`.
 
     Args:
         name (str): Its name.
@@ -71,7 +74,7 @@ class Recipe:
     apart: bool = False
     changes: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def on(self, dataset: str) -> "Recipe":
+    def on(self, dataset: str) -> "BenchmarkRecipe":
         r"""Returns the recipe for one data set.
 
         Args:
@@ -108,7 +111,7 @@ class Recipe:
     def _is_apart(self, experts: str) -> bool:
         return self.apart and "l" in experts and experts != "l"
 
-    def shortened(self) -> "Recipe":
+    def shortened(self) -> "BenchmarkRecipe":
         """The same in seconds, as a test."""
         schedules = {
             name: schedule.shortened()
@@ -126,7 +129,7 @@ class Recipe:
 
 
 # Section 5 of the paper, to the letter.
-PAPER = Recipe(
+PAPER = BenchmarkRecipe(
     name="paper",
     sizes=(100, 200),
     model={"num_negatives": 500},
@@ -177,7 +180,7 @@ _EVIDENCE = Schedule(
     {"batch_size": 512, "lr": 0.01, "validate_every": 1}, epochs=2, patience=0
 )
 
-MODERN = Recipe(
+MODERN = BenchmarkRecipe(
     name="modern",
     scorers=("complex",),
     sizes=(512,),
