@@ -185,7 +185,7 @@ def test_what_a_relation_has_one_of():
         column.repeat(2) for column in flat_triples(splits["test"], LABELS)
     )
     names = [name for _, name, _ in splits["train"].edge_types]
-    side, blank = np.repeat([0, 1], len(rel) // 2), np.ones(len(rel))
+    side, blank = np.repeat([0, 1], len(rel) // 2), np.ones(len(rel), np.int64)
     table = RankTable(names, rel, side, head, tail, blank, blank, blank)
     found = asks_for_one(table, splits["train"], [splits["val"], splits["test"]])
 

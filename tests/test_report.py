@@ -419,7 +419,7 @@ def make_table(ranks, relations, seed=0):
         tail=np.tile(np.arange(number) + 1, 2),
         rank=ranks,
         num_candidates=np.full(2 * number, 99),
-        num_answers=np.ones(2 * number),
+        num_answers=np.ones(2 * number, np.int64),
     )
 
 

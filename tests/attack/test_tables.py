@@ -25,7 +25,7 @@ def test_wrong_ids_are_refused():
 # Parts of a model or of a loss, called by it with ids that are checked; torch and the
 # checks of features keep wrong ones from reading elsewhere (ids: experts, features).
 INNER = ("Scorer.", "Expert.", "Features.", "KGE.", "RESCAL.", "ConvE.", "TuckER.")
-INNER += ("FreeTransE.", "TransH.", "TransR.", "PyKEENModel.")
+INNER += ("FreeTransE.", "TransH.", "TransR.", "PyKEENModel.", "RulePaths.")
 BY_NAME = {
     *("heaviest_rules", "plot_fragment", "layer_panels", "plot_layers"),
     *("plot_differences", "score_triples"),
@@ -40,6 +40,8 @@ def test_all_that_takes_ids_is_attacked():
     """A new public method with ids needs a place among the attacks."""
     attacked = {name.split(" ")[0] for name in calls()} | BY_NAME | PLAIN
     attacked |= {f"KBLRN.{name}" for name in METHODS}
+    # What a model has of the class below it is attacked as the model's.
+    attacked |= {name.replace("KBLRN.", "ProductOfExperts.") for name in attacked}
     left = {
         name
         for name in takers_of_ids()
