@@ -2,17 +2,14 @@
 
 The environment has the wheel only; dependencies are those of the environment of the
 tests, as installing torch once more would take minutes. That none is missing from the
-declared ones is tested apart.
+declared ones is tested in test_dependencies.py.
 """
 
-import ast
 import os
-import re
 import shutil
 import subprocess
 import sys
 import sysconfig
-import tomllib
 import zipfile
 from pathlib import Path
 
@@ -22,9 +19,6 @@ from scripts import REPOSITORY
 import kblrn_pyg
 
 pytestmark = pytest.mark.wheel
-
-# What is imported by another name than it is installed by.
-MODULES = {"torch-geometric": "torch_geometric", "torch-scatter": "torch_scatter"}
 
 
 def sources(tmp_path):
@@ -124,21 +118,3 @@ def test_pictures_outside_of_the_clone(environment):
     words = "-m kblrn_pyg.viz.rbf_hist --relation spouse --out hist.png"
     assert environment("python", *words.split()) == "saved hist.png"
     assert (environment.home / "hist.png").stat().st_size > 10_000
-
-
-def test_dependencies_are_declared():
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"].values()
-    lines = [*project["dependencies"], *(line for extra in extras for line in extra)]
-    names = {re.match(r"[\w-]+", line)[0] for line in lines}
-    known = {MODULES.get(name, name) for name in names} | {"kblrn_pyg"}
-    for path in (REPOSITORY / "kblrn_pyg").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            modules = []
-            if isinstance(node, ast.Import):
-                modules = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                modules = [node.module]
-            for module in modules:
-                top = module.split(".")[0]
-                assert top in known or top in sys.stdlib_module_names, f"{path}: {top}"
