@@ -234,6 +234,9 @@ def test_path_rules_and_rules_with_constants_are_one_set(families, mined):
     rules = mine_rules(families).with_constants(mined)
     few = rules.filter(min_support=5, min_head_coverage=0.1, relations=["likes", 0])
     assert few.constants == mined.filter(min_support=5, relations=["likes", 0])
+    once = iter(["likes", 0])
+    again = rules.filter(min_support=5, min_head_coverage=0.1, relations=once)
+    assert again.constants == few.constants
     assert few.with_constants(None) == mine_rules(families).filter(
         min_support=5, min_head_coverage=0.1, relations=["likes", 0]
     )

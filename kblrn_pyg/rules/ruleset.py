@@ -206,6 +206,7 @@ class RuleSet:
             pca_confidence=min_pca_confidence,
         )
         if relations is not None:
+            relations = list(relations)  # rules with constants want them once more
             keep &= is_among(self.head, relations, self.relations)
         rules = self.select(keep)
         if self.constants is not None:
