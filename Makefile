@@ -16,10 +16,10 @@ test: $(VENV)/.installed
 
 # What SECURITY.md promises, under attack: about half an hour each.
 attack: $(VENV)/.installed
-	PYTHONPATH=tests $(BIN)/python -m attack
+	PYTHONPATH=tests $(BIN)/python -u -m attack
 
 kill-test: $(VENV)/.installed
-	PYTHONPATH=tests $(BIN)/python -m attack.kills
+	PYTHONPATH=tests $(BIN)/python -u -m attack.kills
 
 # A wheel in an environment of its own, outside of the clone.
 wheel-test: $(VENV)/.installed

@@ -1,7 +1,7 @@
 """Seconds an epoch on FB15k-237, beside PyKEEN and PyG in the same run.
 
     KBLRN_DATA=... python benchmarks/training.py [--batches 12] [--root DIR]
-        [--against CHECKOUT]
+        [--against CHECKOUT] [--scorers [NAME ...] [--losses sampled exact]]
 
 All train DistMult with embeddings of size 100, batches of 512 and Adam. PyKEEN
 and KBLRN's sampled loss draw 500 negatives for each triple and side; KBLRN's
@@ -11,93 +11,35 @@ timed, in turns so that a noisy minute hits everybody, and extrapolated to an
 epoch. The last lines tell how far the exact loss is from its three matrix
 products alone. Needs the extra ``bench``. ``--alone`` compares instances of this
 library with the first of them; with ``--against``, they are timed in turns with
-those of another checkout.
+those of another checkout. ``--scorers`` compares each scorer and encoder with
+PyKEEN's model of the same name.
 """
 
 import argparse
 import multiprocessing
 import statistics
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import torch
+from contestants import PAUSE, TURN, Contestant, adam_of, as_in_fit, forever, take_turn
 from other_tree import OtherTree, serve
 from torch import Tensor
 from torch_geometric.nn.kge import DistMult
+from training_scorers import BATCH, LOSSES, MODELS, NEGATIVES, compare_scorers, pykeen
 
 from kblrn_pyg import KBLRN
 from kblrn_pyg.data import flat_triples
 from kblrn_pyg.datasets import load_dataset
 from kblrn_pyg.training.process import keep_freed_memory
 
-CHANNELS, BATCH, NEGATIVES = 100, 512, 500
-PYKEEN_BATCHES = 3
+CHANNELS = 100
 # What may stand behind the letters of an instance.
 OPTIONS = {
     "layer": {"numerical": "layer"},
     "t0.1": {"threshold": 0.1},
     "kinds": {"evidence_kinds": True},
 }
-TURN, PAUSE = 4, 0.1  # batches of one checkout before the other's, and seconds
-
-
-class Contestant:
-    """Something that trains a batch at a time."""
-
-    def __init__(
-        self,
-        name: str,
-        num_steps: int,
-        step: Callable[[], object],
-        batches_a_step: int = 1,
-    ) -> None:
-        self.name, self.num_steps, self.step = name, num_steps, step
-        self.batches_a_step = batches_a_step
-        self.seconds: list[float] = []
-
-    def run(self) -> float:
-        start = time.perf_counter()
-        self.step()
-        self.seconds.append(time.perf_counter() - start)
-        return self.seconds[-1]
-
-    @property
-    def batch(self) -> float:
-        return statistics.median(self.seconds) / self.batches_a_step
-
-    @property
-    def num_batches(self) -> int:
-        return self.num_steps * self.batches_a_step
-
-    @property
-    def epoch(self) -> float:
-        return self.batch * self.num_batches
-
-
-def forever(loader: object) -> Iterator[tuple]:
-    while True:
-        yield from loader
-
-
-def as_in_fit(model: KBLRN) -> AbstractContextManager[None]:
-    """Keeps torch to one thread where :meth:`fit` does; older versions never do."""
-    if not getattr(model, "uses_own_threads", False):
-        return nullcontext()
-    from kblrn_pyg.nn.one_thread import one_torch_thread
-
-    return one_torch_thread()
-
-
-def adam_of(model: KBLRN) -> torch.optim.Optimizer:
-    """Returns the Adam of :meth:`fit`; older versions have torch's."""
-    try:
-        from kblrn_pyg.training.optimizers import ThreadedAdam
-    except ImportError:
-        return torch.optim.Adam(model.parameters(), lr=0.001, fused=True)
-    return ThreadedAdam(model.parameters(), lr=0.001)
 
 
 def kblrn(
@@ -140,16 +82,6 @@ def our_contestants(data: object, instances: list[str]) -> list[Contestant]:
     return [kblrn(data, experts, *loss) for loss in losses for experts in instances]
 
 
-def take_turn(run: Callable[[], float]) -> list[float]:
-    """Runs some batches behind a pause, and one that is not counted.
-
-    Threads of torch go on spinning for a while, and would take a core from the
-    other process.
-    """
-    time.sleep(PAUSE)
-    return [run() for _ in range(TURN + 1)][1:]
-
-
 def compare_trees(options: argparse.Namespace, data: object) -> None:
     """Times this library and that of another checkout in turns."""
     words = ["--root", options.root] if options.root else []
@@ -173,14 +105,17 @@ def compare_trees(options: argparse.Namespace, data: object) -> None:
 
 
 def compare_instances(options: argparse.Namespace, data: object) -> None:
-    """Times instances of this library in turns, by the exact loss."""
+    """Times instances of this library in turns, by the exact loss.
+
+    A turn has several batches, which follow each other as in an epoch: after a batch
+    of another instance, nothing is where processors have it at hand.
+    """
     ours = [kblrn(data, experts, None) for experts in options.instances]
-    for number in range(2 + options.batches):
+    for one in ours:
+        one.warm_up()
+    for _ in range(-(-options.batches // TURN)):
         for one in ours:
-            if number < 2:  # compilation and first touches
-                one.step()
-            else:
-                one.run()
+            one.take_turn(PAUSE, TURN)
     print(f"{'':28}{'a batch':>10}   / {ours[0].name}")
     for one in ours:
         print(
@@ -200,51 +135,6 @@ def pyg(data: object) -> Contestant:
         optimizer.step()
 
     return Contestant("PyG DistMult, 1 negative", len(loader), step)
-
-
-def pykeen(data: object) -> Contestant:
-    """PyKEEN's own training loop, called on as many triples as make some batches.
-
-    Its sampler corrupts either side, so that 500 negatives for each of the two
-    sides are 1,000 for a triple.
-    """
-    from pykeen.models import DistMult as TheirDistMult
-    from pykeen.sampling import BasicNegativeSampler
-    from pykeen.training import SLCWATrainingLoop
-    from pykeen.triples import CoreTriplesFactory
-
-    triples = torch.stack(flat_triples(data), dim=1)
-    sizes = {
-        "num_entities": data["entity"].num_nodes,
-        "num_relations": len(data.edge_types),
-    }
-    whole = CoreTriplesFactory(triples, **sizes)
-    model = TheirDistMult(
-        triples_factory=whole, embedding_dim=CHANNELS, loss="crossentropy"
-    )
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.001)
-    shuffled = triples[torch.randperm(len(triples))]
-    parts = forever(shuffled.split(PYKEEN_BATCHES * BATCH))
-
-    def step() -> None:
-        some = CoreTriplesFactory(next(parts), **sizes)
-        loop = SLCWATrainingLoop(
-            model=model,
-            triples_factory=some,
-            optimizer=optimizer,
-            negative_sampler=BasicNegativeSampler,
-            negative_sampler_kwargs={"num_negs_per_pos": 2 * NEGATIVES},
-        )
-        loop.train(
-            some,
-            num_epochs=1,
-            batch_size=BATCH,
-            use_tqdm=False,
-            use_tqdm_batch=False,
-        )
-
-    steps = -(-len(triples) // (PYKEEN_BATCHES * BATCH))
-    return Contestant("PyKEEN DistMult, sampled", steps, step, PYKEEN_BATCHES)
 
 
 def matrix_products(num_nodes: int, num_batches: int) -> Contestant:
@@ -283,6 +173,16 @@ def main() -> int:
     parser.add_argument(
         "--alone", action="store_true", help="time instances by the exact loss alone"
     )
+    parser.add_argument(
+        "--scorers",
+        nargs="*",
+        choices=MODELS,
+        metavar="SCORER",
+        help=f"time scorers beside PyKEEN's: {', '.join(MODELS)} (default: all)",
+    )
+    parser.add_argument(
+        "--losses", nargs="+", choices=LOSSES, default=LOSSES, help="of --scorers"
+    )
     parser.add_argument("--against", help="another checkout to compare with")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -294,16 +194,19 @@ def main() -> int:
     if options.against:
         compare_trees(options, data)
         return 0
+    if options.scorers is not None:
+        scorers = options.scorers or list(MODELS)
+        compare_scorers(data, scorers, options.losses, options.batches)
+        return 0
     if options.alone:
         compare_instances(options, data)
         return 0
     ours = our_contestants(data, options.instances)
-    theirs = pykeen(data)
+    theirs = pykeen(data, "distmult", "sampled")
     products = matrix_products(data["entity"].num_nodes, ours[0].num_batches)
     everybody = [*ours, pyg(data), products, theirs]
-    for one in everybody:  # compilation and first touches
-        one.step()
-        one.step()
+    for one in everybody:
+        one.warm_up()
     for _ in range(options.batches):
         for one in everybody:
             one.run()

@@ -1,4 +1,4 @@
-"""What computes: the kernels, or plain torch, which any device can run."""
+"""The choice between the kernels and plain torch, which runs on any device."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,10 +9,10 @@ _uses_torch = False
 
 
 def uses_kernels(tensor: Tensor) -> bool:
-    r"""Tells whether kernels may compute with a tensor.
+    r"""Returns whether kernels may compute with a tensor.
 
-    They do on a CPU, unless :meth:`plain_torch` says otherwise; every other device
-    needs torch.
+    This is the case on a CPU, unless :meth:`plain_torch` is active; every other
+    device needs torch.
 
     Args:
         tensor (torch.Tensor): The tensor.
@@ -22,7 +22,7 @@ def uses_kernels(tensor: Tensor) -> bool:
 
 @contextmanager
 def plain_torch() -> Iterator[None]:
-    """Lets torch compute on a CPU what it would compute on another device."""
+    """Runs the code paths of other devices on a CPU."""
     global _uses_torch  # noqa: PLW0603, a setting of the process
     before = _uses_torch
     _uses_torch = True

@@ -1,4 +1,4 @@
-"""Columns as data frames of pandas, and as tables of HTML for notebooks."""
+"""Columns as pandas data frames, and as HTML tables for notebooks."""
 
 import html
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,13 +26,13 @@ def to_frame(columns: Mapping[str, Sequence[Any]]) -> Any:
 def html_table(
     header: Sequence[str], rows: Iterable[Sequence[object]], caption: str = ""
 ) -> str:
-    r"""Returns a table of HTML, all of whose text is escaped.
+    r"""Returns an HTML table, all of whose text is escaped.
 
     Args:
         header (sequence): The names of the columns.
         rows (iterable): The cells, as :meth:`~kblrn_pyg.table.format_table` takes
             them; at most a hundred rows are shown.
-        caption (str, optional): What the table is about. (default: :obj:`""`)
+        caption (str, optional): The caption of the table. (default: :obj:`""`)
 
     Example:
         >>> html_table(["a"], [["<b>"]])

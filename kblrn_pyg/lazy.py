@@ -1,4 +1,4 @@
-"""Packages that import their names when someone asks for them."""
+"""Packages that import their names on first use."""
 
 import ast
 import sys
@@ -11,10 +11,10 @@ from typing import Any
 def lazy_imports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     r"""Returns the :obj:`__getattr__` and :obj:`__dir__` of a package.
 
-    The package imports its names below :obj:`if TYPE_CHECKING`, where type
-    checkers read them and Python does not: torch and PyG take seconds to import,
-    which those who want settings or an error class should not wait for. A name
-    must not be that of a module of the package, which would take its place.
+    The package imports its names below :obj:`if TYPE_CHECKING`, which type checkers
+    read and Python does not execute. Torch and PyG take seconds to import, and code
+    that only needs settings or an error class should not wait for them. A name must
+    differ from the modules of the package, which would take precedence.
 
     Args:
         package (str): The name of the package.

@@ -1,4 +1,4 @@
-"""Texts of others as they may be printed: without commands to the terminal."""
+"""Replaces control characters in untrusted text before it is printed."""
 
 import re
 from typing import Any, TextIO

@@ -1,4 +1,4 @@
-"""Progress bars, or lines where there is no terminal."""
+"""Progress bars, or lines if there is no terminal."""
 
 import sys
 from collections.abc import Callable
@@ -11,9 +11,10 @@ LINE_SECONDS = 60.0
 
 
 class ProgressBar(tqdm):
-    r"""The bar of :obj:`tqdm`; if standard error is not a terminal, a line a minute.
+    r"""A progress bar of :obj:`tqdm`; if standard error is not a terminal, one line
+    per minute.
 
-    What is done within a minute then writes nothing.
+    Tasks that finish within a minute then print nothing.
 
     Args:
         *args (optional): See :class:`tqdm.tqdm`.

@@ -24,7 +24,7 @@ Splits = dict[str, HeteroData]
 def load_model(path: PathLike, experts: Iterable[type[Module]] = ()) -> KBLRN:
     r"""Loads the model of a run with its best weights, in evaluation mode.
 
-    The data set is not needed: the model file has the knowledge base.
+    The data set is not needed, because the model file contains the knowledge base.
 
     Args:
         path (str): The folder of the run, or a model file.
@@ -52,7 +52,8 @@ def load_run(
     Args:
         path (str): The folder of the run.
         root (str, optional): The directory that holds the data sets.
-            (default: :obj:`None`, that of the run)
+            (default: :obj:`None`, that of the run, or the user's cache for another
+            :obj:`dataset`)
         dataset (str, optional): The name or the directory of the data set.
             (default: :obj:`None`, that of the run)
         experts (iterable, optional): See :meth:`KBLRN.load`.
@@ -72,9 +73,11 @@ def load_run(
         logger.warning("the data set of the run is %s", settings["dataset"])
     elif dataset is None and root is None and settings.get("root"):
         logger.warning("the data set of the run is in %s", settings["root"])
-    dataset, root = dataset or settings["dataset"], root or settings.get("root")
     try:
-        splits = load_dataset(dataset, root)
+        if dataset is None and root is None:
+            splits = load_dataset(settings["dataset"], settings.get("root"), make=False)
+        else:
+            splits = load_dataset(dataset or settings["dataset"], root)
     except DataError as error:
         raise DataError(f"{error}; if it has moved, add --dataset") from None
     model = load_model(path, experts)

@@ -18,14 +18,14 @@ def setting(
 
     Args:
         default: Its default.
-        help (str): What it is, for :obj:`--help` and for the report.
-        expert (str, optional): The letter of the expert that it is for, or the
+        help (str): Its description, for :obj:`--help` and for the report.
+        expert (str, optional): The letter of the expert that it belongs to, or the
             letters of several. (default: :obj:`""`, the whole model)
-        choices (sequence, optional): The values that it, or a member of a list,
-            may have on the command line; those of a list may have :obj:`*` in
-            place of any text. (default: :obj:`()`, any)
-        none (str, optional): What :obj:`None` is called, if it is a value that
-            can be chosen. (default: :obj:`""`)
+        choices (sequence, optional): The values that it, or a member of a list, may
+            have on the command line; those of a list may contain :obj:`*` as a
+            wildcard. (default: :obj:`()`, any)
+        none (str, optional): The word for :obj:`None`, if it is a valid value.
+            (default: :obj:`""`)
     """
     metadata = {"help": help, "expert": expert, "choices": choices, "none": none}
     if isinstance(default, list):
@@ -36,7 +36,7 @@ def setting(
 
 
 def concerns(expert: str, letters: str) -> bool:
-    r"""Tells whether a setting concerns a model.
+    r"""Returns whether a setting applies to a model.
 
     Args:
         expert (str): The letters that :meth:`setting` was given.
@@ -46,7 +46,7 @@ def concerns(expert: str, letters: str) -> bool:
 
 
 def used_by(cls: type) -> dict[str, str]:
-    r"""Returns the letters of the experts that settings are for, by name.
+    r"""Returns the letters of the experts that settings belong to, by name.
 
     Args:
         cls (type): The dataclass of settings.
@@ -55,7 +55,8 @@ def used_by(cls: type) -> dict[str, str]:
 
 
 def check_types(cls: type, values: Any) -> None:
-    r"""Refuses values that are not of the types of settings, as files may hold them.
+    r"""Refuses values whose types differ from those of the settings, such as values
+    from files.
 
     Args:
         cls (type): The dataclass of settings.
@@ -72,11 +73,12 @@ def check_types(cls: type, values: Any) -> None:
 
 
 def from_words(cls: type, values: Any) -> Any:
-    r"""Returns values in which the words for :obj:`None`, such as "all", are that.
+    r"""Returns values in which words for :obj:`None`, such as "all", are replaced
+    by :obj:`None`.
 
     Args:
         cls (type): The dataclass of settings.
-        values (dict): The values by name, as files hold them.
+        values (dict): The values by name, as stored in files.
     """
     if not isinstance(values, dict):
         return values  # which check_types refuses
@@ -88,7 +90,8 @@ def from_words(cls: type, values: Any) -> Any:
 
 
 def in_words(cls: type, values: dict[str, Any]) -> dict[str, Any]:
-    r"""Returns values in which :obj:`None` is its word, which all files can hold.
+    r"""Returns values in which :obj:`None` is replaced by its word, which all file
+    formats support.
 
     Args:
         cls (type): The dataclass of settings.
@@ -101,15 +104,18 @@ def in_words(cls: type, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_of(value: Any, kind: Any) -> bool:
-    """Tells whether a value has the type of a field; integers are numbers, too."""
+    """Returns whether a value has the type of a field; integers are numbers, too."""
     if get_origin(kind) is list:
         (member,) = get_args(kind)
         return isinstance(value, list) and all(_is_of(one, member) for one in value)
     if get_args(kind):  # one of several types
         return any(_is_of(value, one) for one in get_args(kind))
     if kind in (int, float):
-        is_number = isinstance(value, int | kind) and not isinstance(value, bool)
-        return is_number and math.isfinite(value)
+        if isinstance(value, bool) or not isinstance(value, int | kind):
+            return False
+        if isinstance(value, int):  # hundreds of digits do not fit into a C integer
+            return abs(value) < 1 << 63
+        return math.isfinite(value)
     return isinstance(value, kind)
 
 
@@ -143,12 +149,12 @@ def changed(settings: Any) -> dict[str, Any]:
 
 
 def check_bins(name: str, number: int, least: int = 2) -> None:
-    r"""Refuses a number of bins that does not come from cutting all of them in two.
+    r"""Refuses a number of bins that is not a power of two.
 
     Args:
-        name (str): What the number is called.
+        name (str): The name of the number.
         number (int): The number of bins.
-        least (int, optional): The least number, 0 or 2. (default: :obj:`2`)
+        least (int, optional): The minimum number, 0 or 2. (default: :obj:`2`)
     """
     if number < least or number == 1 or number & (number - 1):
         numbers = "2, 4, 8, …" if least else "0, 2, 4, 8, …"

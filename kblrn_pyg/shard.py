@@ -1,7 +1,7 @@
-"""Entities that are split among the processes of a training.
+"""Entities that are split among the processes of a training run.
 
-Every process has the rows of its own entities and scores these as candidates. What
-processes tell each other is of the size of a batch: the rows of queries, the
+Every process has the rows of its own entities and scores these as candidates. The
+processes exchange only data of the size of a batch: the rows of queries, the
 partition functions over candidates, the scores of answers, and gradients of queries.
 """
 
@@ -37,7 +37,7 @@ def agreed(value: Any) -> Any:
 
 
 def told_all(value: Any) -> list[Any]:
-    """Returns what each process has, to every process."""
+    """Returns the values of all processes, to every process."""
     values = [value] * num_processes()
     if len(values) > 1:
         dist.all_gather_object(values, value)
@@ -45,7 +45,7 @@ def told_all(value: Any) -> list[Any]:
 
 
 def any_says(is_true: bool) -> bool:
-    """Tells whether any process says yes."""
+    """Returns whether the condition is true in any process."""
     if num_processes() == 1:
         return is_true
     said = torch.tensor(int(is_true))
@@ -54,14 +54,14 @@ def any_says(is_true: bool) -> bool:
 
 
 def add_up(values: Tensor) -> Tensor:
-    """Returns the sum of what the processes have."""
+    """Returns the sum of the values of all processes."""
     total = values.detach().clone().contiguous()
     dist.all_reduce(total)
     return total
 
 
 def add_up_gradients(parameters: Sequence[Parameter]) -> None:
-    r"""Adds up the gradients of what every process has, by one message.
+    r"""Sums the gradients of parameters that every process has, in one message.
 
     Args:
         parameters (sequence): The parameters.
@@ -81,8 +81,8 @@ class Shard:
     r"""The entities of this process.
 
     Args:
-        low (int): The first one.
-        high (int): Behind the last one.
+        low (int): The first entity.
+        high (int): The entity after the last one.
         num_nodes (int): The number of all entities.
     """
 
@@ -110,31 +110,32 @@ class Shard:
         return self.high - self.low
 
     def is_mine(self, index: Tensor) -> Tensor:
-        """Tells which entities belong to this process."""
+        """Returns which entities belong to this process."""
         return (index >= self.low) & (index < self.high)
 
     def local(self, index: Tensor) -> Tensor:
-        """Returns the rows of entities, some row for those of other processes."""
+        """Returns the rows of entities, and arbitrary rows for those of other
+        processes."""
         return (index - self.low).clamp(0, self.size - 1)
 
     def rows(self, rows: Tensor, index: Tensor) -> Tensor:
-        r"""Returns the rows of any entities, which their processes tell.
+        r"""Returns the rows of any entities, sent by their processes.
 
         Args:
-            rows (torch.Tensor): The rows at :meth:`local` places.
+            rows (torch.Tensor): The rows at :meth:`local` positions.
             index (torch.Tensor): The entities.
         """
         return _TellRows.apply(rows * self.is_mine(index)[..., None])
 
     def sum(self, values: Tensor) -> Tensor:
-        """Returns the sum over processes, of which each goes on with all of it."""
+        """Returns the sum over processes, which each of them gets."""
         return _Sum.apply(values)
 
     def log_sum(self, values: Tensor, summed: Tensor) -> tuple[Tensor, Tensor]:
         r"""Returns the logarithm of the sum of exponentials over processes, and the
-        sum of other numbers, which all processes go on with.
+        sum of other numbers, to all processes.
 
-        Both are told by one message, since waiting for each other takes time.
+        Both are sent in one message, because synchronising takes time.
 
         Args:
             values (torch.Tensor): The values whose exponentials are added up.
@@ -145,7 +146,7 @@ class Shard:
     def answer_scores(
         self, scores: np.ndarray, row: np.ndarray, answer: np.ndarray
     ) -> np.ndarray:
-        r"""Returns the scores of answers, which their processes tell.
+        r"""Returns the scores of answers, sent by their processes.
 
         Args:
             scores (numpy.ndarray): The scores of the entities of this process.
@@ -170,7 +171,7 @@ class Shard:
         return whole
 
     def gather_all(self, state: Mapping[str, Tensor], split: set[str]) -> dict:
-        r"""Returns the whole of weights or the like.
+        r"""Returns whole tensors, such as weights.
 
         Args:
             state (dict): The tensors by name.
@@ -195,7 +196,8 @@ class Shard:
 
 
 class _TellRows(torch.autograd.Function):
-    """Adds up forward and backward: every process goes on in its own way."""
+    """Sums in the forward and the backward pass: the processes continue
+    differently."""
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor) -> Tensor:
@@ -208,7 +210,7 @@ class _TellRows(torch.autograd.Function):
 
 
 class _Sum(torch.autograd.Function):
-    """Adds up forward only: all processes go on in the same way."""
+    """Sums in the forward pass only: all processes continue in the same way."""
 
     @staticmethod
     def forward(ctx: Any, values: Tensor) -> Tensor:
@@ -221,7 +223,7 @@ class _Sum(torch.autograd.Function):
 
 
 class _LogSum(torch.autograd.Function):
-    """As :class:`_Sum`, of exponentials, and of other numbers besides."""
+    """Like :class:`_Sum`, for exponentials and other numbers."""
 
     @staticmethod
     def forward(ctx: Any, values: Tensor, summed: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""Settings that follow from the size of a knowledge base, where nobody gives them."""
+"""Default settings that depend on the size of a knowledge base."""
 
 from collections.abc import Collection
 from typing import Any
@@ -15,7 +15,8 @@ _TRAINING = {"optimizer": "adagrad", "lr": 0.05, "batch_size": 1024}
 def choose_model(
     num_nodes: int, given: Collection[str], can_be_sparse: bool = True
 ) -> dict[str, Any]:
-    r"""Returns settings of a model of a large knowledge base that were not given.
+    r"""Returns settings, other than the given ones, for a model of a large
+    knowledge base.
 
     Args:
         num_nodes (int): The number of entities.
@@ -38,7 +39,8 @@ def choose_model(
 
 
 def choose_training(is_sparse: bool, given: Collection[str]) -> dict[str, Any]:
-    r"""Returns settings of a training by row-sparse gradients that were not given.
+    r"""Returns settings, other than the given ones, for training with row-sparse
+    gradients.
 
     Args:
         is_sparse (bool): Whether the model has row-sparse gradients.
@@ -56,7 +58,7 @@ def choose_training(is_sparse: bool, given: Collection[str]) -> dict[str, Any]:
 
 
 def choice_text(num_nodes: int, chosen: dict[str, Any]) -> str:
-    r"""Returns a line that says what was chosen.
+    r"""Returns a line that describes the choice.
 
     Args:
         num_nodes (int): The number of entities.

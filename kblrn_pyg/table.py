@@ -52,7 +52,7 @@ def format_table(
 
 
 def cell_text(cell: object) -> str:
-    """Returns what tables show of a value."""
+    """Returns the text of a value in tables."""
     if cell is None:
         return "-"
     if isinstance(cell, bool):
@@ -65,7 +65,7 @@ def cell_text(cell: object) -> str:
 
 
 def is_number(cell: str) -> bool:
-    """Tells whether a cell is a number, or stands for one that there is not."""
+    """Returns whether a cell is a number, or stands for a missing one."""
     try:
         cell = cell.removeprefix("about ")
         float(cell.replace(",", "").replace("−", "-").removesuffix("%").strip())

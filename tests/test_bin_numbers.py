@@ -7,6 +7,7 @@ import torch
 from kblrn_pyg import KBLRN
 from kblrn_pyg.data import BinNumbers, DataError, flat_triples, validate_kb
 from kblrn_pyg.data.intervals import nested_intervals
+from kblrn_pyg.data.kb import make_kb
 from kblrn_pyg.datasets import Families
 
 
@@ -43,6 +44,24 @@ def test_every_number_lies_in_a_bin_of_each_size(splits):
         count = np.bincount([tail - begin for _, tail in edges])
         assert count.max() <= 0.6 * known
         begin += len(count)
+
+
+def test_bins_that_differ_by_the_last_digit_have_names_of_their_own():
+    x = 1 + torch.arange(4).double().repeat(5)[:, None] * 2**-52
+    names = [str(i) for i in range(20)]
+    facts = tuple(torch.zeros(1, dtype=torch.long) for _ in range(3))
+    binned = BinNumbers(4)(make_kb(names, ["r"], facts, x, ["value"]))
+    bins = binned["entity"].name[20:]
+    assert len(set(bins)) == len(bins) == 6
+
+
+def test_infinite_numbers_are_refused():
+    x = torch.arange(20.0)[:, None]
+    x[3] = torch.inf
+    names = [str(i) for i in range(20)]
+    facts = tuple(torch.zeros(1, dtype=torch.long) for _ in range(3))
+    with pytest.raises(DataError, match="must be finite, or NaN where unknown"):
+        BinNumbers(4)(make_kb(names, ["r"], facts, x, ["value"]))
 
 
 def test_other_splits_get_the_same_bins_and_ask_the_same(splits):

@@ -2,9 +2,11 @@
 definition, false triples are false, and everything that prints them does."""
 
 import csv
+import importlib
 import io
 import json
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ import torch
 from scripts import run
 
 from kblrn_pyg import KBLRN
+from kblrn_pyg.cli import calibrate as cli_calibrate
 from kblrn_pyg.data import DataError, KnownFacts, ask, flat_triples, make_kb
 from kblrn_pyg.data.queries import SIDES, Queries
 from kblrn_pyg.data.store import load_tensors, save_tensors
@@ -140,6 +143,40 @@ def test_fit_is_the_optimum(seed, precision):
         lambda: (optimizer.zero_grad(), one := loss(other), one.backward())[1]
     )
     np.testing.assert_allclose(found, other.detach().numpy(), atol=1e-4)
+
+
+def test_fit_finds_the_optimum_from_far_away():
+    """Whole steps of Newton's method lead away from it, where few scores are large."""
+    rng = np.random.default_rng(0)
+    truth = (np.arange(120) < 60).astype(float)
+    values = np.where(
+        rng.random(120) < 0.15, rng.uniform(2, 4, 120), rng.normal(0, 0.3)
+    )
+    values = values + 0.3 * truth
+    values = (values - values.mean()) / values.std()
+    wanted = _fit(values, truth, np.zeros(2), np.zeros(2))
+    for start in ([5.0, 0.0], [2.0, 0.5], [-3.0, 1.0]):
+        found = _fit(values, truth, np.array(start), np.full(2, 1e-6))
+        np.testing.assert_allclose(found, wanted, atol=1e-3)
+
+
+def test_the_scale_of_one_relation_is_no_matter_of_others(model, splits, monkeypatch):
+    """Paths and evidence may score one relation a thousand times as high as others."""
+    module = importlib.import_module("kblrn_pyg.evaluation.calibrate")
+    known = calibrate(model, splits["val"], [splits["test"]])
+    factor = 1000.0 ** (np.arange(model.num_relations) % 2)
+    monkeypatch.setattr(
+        module,
+        "triple_scores",
+        lambda m, h, r, t: factor[r] * triple_scores(m, h, r, t),
+    )
+    found = calibrate(model, splits["val"], [splits["test"]])
+    own = (known.count > 0).numpy()
+    assert own.sum() > 4
+    assert torch.equal(found.count, known.count)
+    slope = found.slope.numpy() * factor
+    np.testing.assert_allclose(slope[own], known.slope.numpy()[own], rtol=1e-5)
+    np.testing.assert_allclose(found.intercept[own], known.intercept[own], rtol=1e-5)
 
 
 def test_separable_scores_stay_finite():
@@ -379,7 +416,7 @@ def test_picture(model, splits, calibration):
         plot_reliability({})
 
 
-def test_commands(tmp_path):
+def test_commands(tmp_path, monkeypatch):
     folder = tmp_path / "run"
     words = (
         "--hidden-channels",
@@ -397,6 +434,13 @@ def test_commands(tmp_path):
     )
     assert (done.code, "kblrn calibrate" in done.err) == (2, True)
     weights = load_model(folder).state_dict()
+    with monkeypatch.context() as patched:  # "kblrn calibrate RUN | head -0"
+        patched.setattr(
+            cli_calibrate, "print", Mock(side_effect=KeyError), raising=False
+        )
+        with pytest.raises(KeyError):
+            run("kblrn", "calibrate", folder)
+    assert KBLRN.load(folder / "model.pt").calibration is not None
     done = run("kblrn", "calibrate", folder, "--bins")
     assert done.code == 0, done.err
     assert "expected calibration error" in done.out
@@ -424,3 +468,27 @@ def test_commands(tmp_path):
     for words in (["--ratio", "0"], ["--negatives", "x"]):
         assert run("kblrn", "calibrate", folder, *words).code == 2
     assert Run(folder).model_path.exists()
+
+
+@pytest.mark.parametrize("split", ["val", "test"])
+def test_a_split_without_triples(tmp_path, split):
+    """Who has no test triples still has probabilities, and those of validation."""
+    pairs = [(f"a{i}", f"b{i}") for i in range(30)]
+    rows = [(a, "r", b) for a, b in pairs] + [(b, "inverse", a) for a, b in pairs]
+    for name, some in (("asked", rows[:9]), ("train", rows[9:])):
+        (tmp_path / f"{name}.tsv").write_text("\n".join(map("\t".join, some)))
+    option = {"val": "--test", "test": "--valid"}[split]
+    folders = tmp_path / "kb", tmp_path / "run"
+    files = tmp_path / "train.tsv", option, tmp_path / "asked.tsv"
+    done = run("kblrn", "import", "--no-header", "--train", *files, "--out", folders[0])
+    assert done.code == 0, done.err
+    few = ("--experts", "e", "--epochs", "1")
+    done = run("kblrn", "train", folders[0], *few, "--out", folders[1])
+    assert done.code == 0, done.err
+    done = run("kblrn", "calibrate", folders[1])
+    if split == "val":
+        assert (done.code, "the val split has no triples" in done.err) == (2, True)
+    else:
+        assert (done.code, done.err) == (0, done.err)
+        begins = [line.split()[0] for line in done.out.splitlines()[1:]]
+        assert begins == ["split", "val", "saved"]

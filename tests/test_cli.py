@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 
@@ -38,6 +39,20 @@ def import_arguments(files, **changes):
     return ["import", *(word for pair in words for word in pair)]
 
 
+@pytest.mark.parametrize("given", [None, "ACTIVE"])
+def test_threads_that_wait_sleep(monkeypatch, given):
+    """Unless the environment says otherwise, and before torch is imported."""
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    code = (
+        "import os, sys; from kblrn_pyg.cli import main; assert 'torch' not in "
+        "sys.modules; main.main(['data']); print(os.environ['OMP_WAIT_POLICY'])"
+    )
+    environment = os.environ | ({"OMP_WAIT_POLICY": given} if given else {})
+    words = [sys.executable, "-c", code]
+    out = subprocess.check_output(words, text=True, env=environment)
+    assert out.split()[-1] == (given or "PASSIVE")
+
+
 def test_list(capsys):
     assert main(["data"]) == 0
     out = capsys.readouterr().out
@@ -75,6 +90,20 @@ def test_import_with_holdout(files, capsys):
     )
     assert main(arguments) == 0
     assert "27      4     4" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("missing", "is_offered"), [("valid test", 1), ("test", 0)])
+def test_import_offers_a_holdout_that_it_takes(files, capsys, missing, is_offered):
+    assert main(import_arguments(files, **dict.fromkeys(missing.split()))) == 0
+    out = capsys.readouterr().out
+    assert "no test triples: nothing tells how good" in out
+    assert ("--holdout 0.05 would take" in out) == is_offered
+
+
+def test_the_module_of_the_command_is_the_command():
+    for module in ("kblrn_pyg.cli", "kblrn_pyg.cli.main"):
+        words = [sys.executable, "-m", module, "--version"]
+        assert subprocess.check_output(words, text=True).startswith("kblrn "), module
 
 
 @pytest.mark.parametrize(

@@ -308,7 +308,7 @@ def test_options_are_the_fields_of_settings():
         defaults = {one.name: default_of(one) for one in fields(settings)}
         assert asdict(settings) == defaults | changes.get(name, {})
     text = " ".join(parser.format_help().split())
-    assert "--patience N the number of validations in a row" in text
+    assert "--patience N the number of consecutive validations" in text
     assert "--num-negatives N|all" in text
     assert "(default: 0.9)" in text
     assert "(default: 0)" in text

@@ -256,9 +256,26 @@ def test_the_command_says_what_it_leaves_out(capsys, caplog):
     given = ["--max-degree", "20", "--max-rules", "3000", "--relation", "likes"]
     assert main(["mine", "Families", "--constants", *given]) == 0
     said = caplog.text
-    assert "entities with more than 20 features are no examples of rules" in said
+    assert (
+        "entities with more than 20 features are not used as examples of rules" in said
+    )
     assert "more than 3,000 rules with constants have a support of 2: only" in said
     assert "likes(x, " in capsys.readouterr().out
+
+
+def test_training_says_what_it_leaves_out(tmp_path, capsys, caplog):
+    facts = [("Hub", "knows", f"e{i}") for i in range(10_500)]
+    facts += [(f"e{i}", "likes", f"e{i % 7}") for i in range(200)]
+    path = tmp_path / "facts.tsv"
+    path.write_text("".join("\t".join(fact) + "\n" for fact in facts))
+    kb, run = str(tmp_path / "kb"), str(tmp_path / "run")
+    assert (
+        main(["import", "--train", str(path), "--holdout", "0.005", "--out", kb]) == 0
+    )
+    sizes = ["--num-negatives", "8", "--epochs", "1"]
+    assert main(["train", kb, "--experts", "e", *sizes, "--out", run]) == 0
+    said = "entity with more than 10,000 features is not used as examples of rules"
+    assert caplog.text.count(said) == 1
 
 
 def test_rule_files_of_other_entities_are_refused(tmp_path):

@@ -118,7 +118,7 @@ def test_hubs_are_left_out_and_it_is_said(caplog):
     triples = [(0, 0, i) for i in range(1, 30)] + [(1, 0, 2), (3, 0, 2)]
     with caplog.at_level("INFO"):
         rules = mine_constants(as_kb(triples, 30, 1), max_degree=10)
-    assert "1 entities with more than 10 features are no examples" in caplog.text
+    assert "1 entity with more than 10 features is not used" in caplog.text
     # Entity 0 has 2, too, but does not count; nor does it as one of all entities.
     assert as_dict(rules)[None, (0, 2)] == (2, 29, 2)
 
@@ -126,13 +126,37 @@ def test_hubs_are_left_out_and_it_is_said(caplog):
 def test_too_many_rules_raise_the_support(families, mined, caplog):
     with caplog.at_level("INFO"):
         few = mine_constants(families, max_rules=len(mined) // 3)
-    assert "only those of more are kept" in caplog.text
+    assert "are kept" in caplog.text
     assert 0 < len(few) <= len(mined) // 3
     assert few == mined.filter(min_support=int(few.support.min()))
     # Rules without a body count, too, even if there are no others.
     triples = [(0, 0, 9), (1, 0, 9), (2, 0, 9), (3, 0, 8), (4, 0, 8)]
     assert len(mine_constants(as_kb(triples, 10, 1))) == 2
     assert len(mine_constants(as_kb(triples, 10, 1), max_rules=1)) == 1
+
+
+@pytest.mark.parametrize("max_rules", [1, 2, 7, 20, 60, 300])
+def test_the_least_support_is_raised_no_more_than_needed(max_rules, caplog):
+    # Pairs of facts that 2, 3, 4, … entities have in common.
+    triples = [(i, f, 50) for f in range(8) for i in range(2 + 4 * f)]
+    kb = as_kb(triples, 51, 8)
+    everything = mine_constants(kb)
+    counts = np.sort(everything.support)[::-1]
+    with caplog.at_level("INFO"):
+        few = mine_constants(kb, max_rules=max_rules)
+        found = EvidenceFeatures(kb, mine_rules(kb), max_rules=max_rules)
+    least = int(counts[max_rules]) + 1 if max_rules < len(counts) else 2
+    assert few == everything.filter(min_support=least)
+    # It is said once, whatever the number of steps.
+    said = [one for one in caplog.messages if "more than" in one]
+    assert len(said) <= 2
+    if least > 2:
+        assert f"only those of at least {least} are kept" in said[0]
+    has_body = everything.body_code >= 0
+    counts = np.sort(everything.support[has_body])[::-1]
+    least = int(counts[max_rules]) + 1 if max_rules < len(counts) else 2
+    assert found.evidence.choices.least == least
+    assert len(found) == (counts >= least).sum()
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,18 @@ from test_mining import as_kb
 from kblrn_pyg.cli.main import main
 from kblrn_pyg.data import PairAttribute, layer_features
 from kblrn_pyg.data.control import CONTROLS, control_numbers
-from kblrn_pyg.evaluation import RankTable
+from kblrn_pyg.datasets import load_dataset
+from kblrn_pyg.evaluation import RankTable, evaluate
 from kblrn_pyg.evaluation.control import ControlResult
 from kblrn_pyg.nn import LayerExpert
+from kblrn_pyg.recipes import (
+    Recipe,
+    Stage,
+    control_by_recipe,
+    train_by_recipe,
+    write_recipe,
+)
+from kblrn_pyg.recipes.apply import train_stage
 
 
 @pytest.fixture
@@ -88,8 +97,9 @@ def result(**rank):
         ({"true": 1, "permuted": 9, "random": 9, "known": 9, "without": 10}, "The n"),
         ({"true": 1, "permuted": 1, "random": 9, "known": 9, "without": 10}, "What"),
         ({"true": 9, "permuted": 9, "random": 9, "known": 9, "without": 9}, "not"),
-        ({"true": 9, "permuted": 9, "random": 9, "known": 9, "without": 1}, "not"),
+        ({"true": 9, "permuted": 9, "random": 9, "known": 9, "without": 1}, "harm"),
         ({"true": 1, "permuted": 9, "random": 9, "known": 10}, "The n"),
+        ({"true": 9, "permuted": 9, "random": 9, "known": 1}, "harm"),
     ],
 )
 def test_the_verdict_follows_the_ranks(rank, begin):
@@ -98,8 +108,10 @@ def test_the_verdict_follows_the_ranks(rank, begin):
         "The n": "The numbers are used: they add",
         "What": "What the numbers are is not used: they add",
         "not": "The numbers are not used: they change the MRR by",
+        "harm": "The numbers do harm: with them, the MRR is",
     }
     assert verdict.startswith(expected[begin])
+    assert ("within chance" in verdict) == (begin == "not")
 
 
 def test_differences_are_those_of_queries():
@@ -149,3 +161,83 @@ def test_rules_about_numbers_are_controlled_too(tmp_path, capsys):
     assert found["true"]["mrr"] != found["without"]["mrr"]
     assert main(["control", "Families", "--experts", "e"]) == 2
     assert "has no numbers to control" in capsys.readouterr().err
+
+
+def staged(experts="lrn"):
+    """Embeddings that learn apart from everything else, in a moment."""
+    exact = {"num_negatives": None}
+    return Recipe(
+        "staged",
+        (
+            Stage("l", exact | {"hidden_channels": 8}, {"epochs": 1, "lr": 0.05}),
+            Stage(
+                experts.replace("l", ""),
+                exact | {"numerical": "layer", "threshold": 0.1},
+                {"epochs": 2, "lr": 0.05},
+            ),
+        ),
+    )
+
+
+def test_stages_without_numbers_are_trained_once(monkeypatch):
+    trained = []
+
+    def counted(stage, *others):
+        trained.append(stage.experts)
+        return train_stage(stage, *others)
+
+    monkeypatch.setattr("kblrn_pyg.recipes.control.train_stage", counted)
+    told = []
+    found = control_by_recipe(staged("lrn"), load_dataset("Families"), tell=told.append)
+    assert told == [*CONTROLS, "without"] == list(found.tables)
+    # Embeddings, what has numbers once for each control, and what is without.
+    assert trained == ["l", "rn", "rn", "rn", "rn", "r"]
+    mrr = {name: one.mrr for name, one in found.metrics().items()}
+    assert mrr["true"] > max(mrr["permuted"], mrr["random"], mrr["without"])
+
+
+def test_true_numbers_are_what_the_recipe_gives():
+    splits = load_dataset("Families")
+    known = splits["val"]
+    result = train_by_recipe(
+        splits["train"], splits["val"], [splits["test"]], recipe=staged("ln")
+    )
+    alone = evaluate(result.model, splits["test"], [known])
+    found = control_by_recipe(staged("ln"), splits).tables
+    assert np.array_equal(found["true"].rank, alone.rank)
+    assert not np.array_equal(found["permuted"].rank, alone.rank)
+
+
+def test_a_recipe_without_numbers_is_refused():
+    plan = Recipe("none", (Stage("l"), Stage("re")))
+    with pytest.raises(ValueError, match="the experts lre have no numbers"):
+        control_by_recipe(plan, load_dataset("Families"))
+    assert Stage("e", {"evidence_bins": 4}).uses_numbers
+
+
+def test_the_command_takes_a_run_by_a_recipe(tmp_path, capsys):
+    path, folder = tmp_path / "staged.json", tmp_path / "run"
+    write_recipe(staged("ln"), path)
+    words = ["train", "Families", "--recipe", str(path), "--out", str(folder)]
+    assert main(words) == 0
+    capsys.readouterr()
+    assert main(["control", str(folder), "--split", "val"]) == 0
+    out = capsys.readouterr().out
+    assert "without" in out
+    assert "numbers" in out.splitlines()[-1]
+    assert main(["control", str(folder), "--budget", "1m"]) == 2
+    assert "leave out budget" in capsys.readouterr().err
+    (folder / "recipe.json").unlink()
+    assert main(["control", str(folder)]) == 2
+    assert "its training has not ended" in capsys.readouterr().err
+
+
+def test_the_command_takes_a_recipe(tmp_path, capsys):
+    path, found = tmp_path / "numbers.json", tmp_path / "found.json"
+    write_recipe(Recipe("numbers", (Stage("n"),)), path)
+    words = ["control", "Families", "--recipe", str(path), "--json", str(found)]
+    assert main([*words, "--epochs", "1", "--num-negatives", "20"]) == 0
+    assert "recipe numbers: as it was given" in capsys.readouterr().err
+    assert set(json.loads(found.read_text())) == {*CONTROLS, "verdict"}
+    assert main([*words, "--budget", "1m"]) == 2
+    assert "--budget has no effect on recipe" in capsys.readouterr().err

@@ -72,6 +72,13 @@ def test_the_distance_is_found_by_names(kb):
     assert pair_attributes(kb)[-1].name != "distance"
 
 
+def test_another_number_may_be_called_distance(kb):
+    kb.attribute_names = ["people", "area", "latitude", "longitude"]
+    assert "distance" in [one.name for one in pair_attributes(kb)]
+    kb = derive(kb, "distance=difference(people)")
+    assert compared(kb, "distance", 2, 0) == 9 - 1
+
+
 def test_any_function_of_columns(kb):
     more = add_attribute(kb, "density", np.divide, ["people", "area"])
     x = kb["entity"].x

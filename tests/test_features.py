@@ -237,10 +237,10 @@ def test_wrong_ids_are_refused(head, rel, message):
 @pytest.mark.parametrize(
     ("rule", "head", "tail", "message"),
     [
-        (2, 0, 0, r"ids of rules must lie in 0 to 1 \(got 2 to 2\)"),
-        (-1, 0, 0, "ids of rules must lie in 0 to 1"),
-        (0, 4, 0, "ids of heads must lie in 0 to 3"),
-        (1, 0, -1, "ids of tails must lie in 0 to 3"),
+        (2, 0, 0, r"id of the rule must lie in 0 to 1 \(got 2\)"),
+        (-1, 0, 0, "id of the rule must lie in 0 to 1"),
+        (0, 4, 0, "id of the head must lie in 0 to 3"),
+        (1, 0, -1, "id of the tail must lie in 0 to 3"),
     ],
 )
 def test_wrong_ids_of_rules_and_pairs_are_refused(rule, head, tail, message):

@@ -338,6 +338,23 @@ def test_bad_triples_in_parquet(tmp_path, columns, message):
         read_triples(path)
 
 
+def test_names_in_parquet_that_are_not_utf8(tmp_path):
+    """What pyarrow raises about the names of cells and of columns is not its own."""
+    path = tmp_path / "a.parquet"
+    write_parquet(path, head=["some name"], relation=["r"], tail=["b"])
+    raw = path.read_bytes()
+    offsets, content = (pa.py_buffer(one) for one in (b"\0\0\0\0\2\0\0\0", b"\xff\xfe"))
+    cell = pa.Array.from_buffers(pa.string(), 1, [None, offsets, content])
+    columns = {"head": cell, "relation": ["r"], "tail": ["b"]}
+    for write in (
+        lambda: path.write_bytes(raw.replace(b"relation", b"\xe4elation")),
+        lambda: pq.write_table(pa.table(columns), path),
+    ):
+        write()
+        with pytest.raises(DataError, match=r"a\.parquet:1: broken Parquet: .*utf-8"):
+            read_triples(path)
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [

@@ -31,6 +31,7 @@ from kblrn_pyg.nn import (
 )
 from kblrn_pyg.nn.dropout import drop_entries
 from kblrn_pyg.rules import RuleSet, mine_rules
+from kblrn_pyg.training import fit
 
 SCORERS = [
     *("distmult", "complex", "transe", "unit-transe", "rotate", "rescal"),
@@ -631,6 +632,25 @@ def test_numbers_stay_exact_when_a_model_is_converted(learn_rbf):
     model.float()
     torch.testing.assert_close(model(*triples), wanted)
     assert model.experts["numerical"].x.dtype == torch.double
+
+
+def test_the_scale_of_numbers_is_all_one_to_learned_centres():
+    rng = random.Random(0)
+    values = {f"e{i}": rng.random() for i in range(30)}
+    facts = [(f"e{i}", "near", f"e{(7 * i + 1) % 30}") for i in range(30)]
+    learned = []
+    for scale in (2.0**-10, 1.0, 2.0**10):
+        numbers = [(name, "x", scale * value) for name, value in values.items()]
+        kb = read_kb(facts, numerical=numbers)[0]["train"]
+        torch.manual_seed(0)
+        model = KBLRN.from_data(kb, "n", learn_rbf=True, num_negatives=None)
+        fit(model, kb, epochs=5, lr=0.1, validate_every=5)
+        expert = model.experts["numerical"]
+        centre, width = expert.centre / scale, expert.log_width.exp() / scale
+        learned.append(torch.cat([centre, width, expert.weight]).detach())
+        assert abs(centre - expert.first_centre / scale) > 0.01
+    for other in learned[1:]:
+        torch.testing.assert_close(other, learned[0], rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("num_negatives", [None, 5])

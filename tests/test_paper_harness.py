@@ -117,10 +117,33 @@ def test_node_features_and_inferred_facts(places):
     systems = TABLES["benchmarks"].shortened().rows
     (row,) = [row for row in systems if row.name == "Node+LinkFeat"]
     (job,) = [Job("Families", row.system, **one) for one in row.choices(row.system)]
+    # What has no letter learns apart, too.
+    assert [one.experts for one in job.beginnings] == ["r", "+node"]
+    assert [one.schedule for one in job.beginnings] == [row.system.schedule] * 2
     assert run_job(job, places, progress=False)
-    (record,) = read_records(places.results)
+    records = {one["job"]["experts"]: one for one in read_records(places.results)}
+    assert records.keys() == {"r", "+node", "r+node"}
+    record = records["r+node"]
     assert record["num_rules"] > 0
+    assert record["factors"].keys() == {"node"}
+    assert record["val"]["mrr"] > max(
+        records[one]["val"]["mrr"] for one in ("r", "+node")
+    )
     assert {rule["body"].count("(") for rule in record["heaviest_rules"]} <= {1}
+
+
+def test_what_learns_apart():
+    apart = replace(MODERN, apart=True)
+    for experts, parts in (
+        ("l", ()),
+        ("rne", ()),
+        ("+node", ()),
+        ("lrne", ("l", "rne")),
+        ("lr+node", ("l", "r", "+node")),
+    ):
+        assert apart.beginnings(experts) == parts
+    assert MODERN.schedule_of("r+node") == MODERN.schedule_of("lr+node")  # as they are
+    assert MODERN.schedule_of("+node") == MODERN.schedule_of("r")
 
 
 def test_what_follows_is_learned_too():

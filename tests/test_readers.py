@@ -228,6 +228,9 @@ def test_holdout_keeps_everything_known():
     assert asked(kbs) == asked(again) != asked(other)
     with pytest.raises(DataError, match="0 of 3 triples can be held out"):
         read_kb([("a", "r", "b"), ("c", "q", "d"), ("e", "p", "f")], holdout=0.3)
+    for fraction in (0, 0.5, 5):  # by the name that it was given by
+        with pytest.raises(DataError, match=r"'holdout' must lie between 0 and 0.5"):
+            read_kb([("a", "r", "b")], holdout=fraction)
 
 
 def test_columns_are_found_by_their_names(tmp_path):
@@ -402,6 +405,35 @@ def test_columns_of_frames_and_dictionaries():
         assert names_of(read_triples(source, columns=columns)) == ROWS
     with pytest.raises(DataError, match="columns to, from, rel, expected a, b, c"):
         read_triples(frame, columns=["a", "b", "c"])
+
+
+@pytest.mark.parametrize("first", ["entity,attribute,value", "value,entity,attribute"])
+def test_only_numbers_have_a_header(tmp_path, first):
+    """No option says it for triples alone, so that a known header is still one."""
+    triples = as_csv(tmp_path / "t.csv", [("from", "rel", "to"), *ROWS])
+    row = "Ada,tall,180" if first.startswith("entity") else "180,Ada,tall"
+    path = write(tmp_path / "v.csv", f"{first}\n{row}\n")
+    kbs, _ = read_kb(triples, numerical=path, header=False, min_entities=1)
+    assert kbs["train"].attribute_names == ["tall"]
+    assert "from" in kbs["train"]["entity"].name
+    write(path, f"who,how,much\n{row}\n")
+    with pytest.raises(DataError, match=r"v\.csv:1: the value 'much' is not a finite"):
+        read_kb(triples, numerical=path, header=False, min_entities=1)
+    columns = ["who", "how", "much"] if row[0] == "A" else ["how", "much", "who"]
+    kbs, _ = read_kb(
+        triples,
+        numerical=path,
+        header=False,
+        numerical_columns=columns,
+        min_entities=1,
+    )
+    assert kbs["train"].attribute_names == ["tall"]
+
+
+def test_one_column_by_a_given_separator(tmp_path):
+    path = as_csv(tmp_path / "a.csv", ROWS)
+    with pytest.raises(DataError, match=r"a\.csv:1: one column when split at ';', ex"):
+        read_triples(path, separator=";")
 
 
 def test_headers_of_numbers(tmp_path):

@@ -2,7 +2,10 @@
 
 import json
 import random
+import re
 from dataclasses import replace
+from itertools import count
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -15,6 +18,7 @@ from kblrn_pyg.recipes import (
     Stage,
     choose,
     find_device,
+    named,
     parse_budget,
     read_recipe,
     recipe_text,
@@ -265,6 +269,19 @@ def test_more_time_is_used(splits, clock):
     )
 
 
+def test_slow_measuring_leaves_time_for_training(splits, clock, monkeypatch):
+    usual = chosen(splits, "500s")
+    seconds = count(0, 1000)  # whatever is measured takes longer than the budget
+    slow = SimpleNamespace(perf_counter=lambda: next(seconds))
+    monkeypatch.setattr(choose, "time", slow)
+    recipe = chosen(splits, "500s")
+    assert len(recipe.experts) > 1
+    assert re.search("more than 8m, .* of which were measuring", recipe.why)
+    assert "measuring" not in usual.why
+    epochs = [one.stages[0].fit_settings.epochs for one in (usual, recipe)]
+    assert epochs[0] >= epochs[1]
+
+
 def test_experts_without_features_are_left_out(without_numbers, clock):
     assert chosen(without_numbers).experts == "lre"
     assert chosen(without_numbers, recipe="paper").experts == "lr"
@@ -323,6 +340,26 @@ def test_measured_times(splits):
     assert found.num_batches > 3
     once = found.num_batches * found.batch
     assert found.of(LATENT) == pytest.approx(4 * once + 2 * found.validation)
+
+
+def test_few_batches_are_measured_again(splits, monkeypatch):
+    """The first ones compile: they say nothing about the others."""
+    asked_for = []
+    loss = KBLRN.loss
+    monkeypatch.setattr(KBLRN, "loss", lambda *a: asked_for.append(a) or loss(*a))
+    whole = replace(LATENT, training=LATENT.training | {"batch_size": 100_000})
+    found = Material(splits["train"], splits["val"]).time_of(whole, None)
+    assert found.num_batches == 2  # tails and heads
+    assert len(asked_for) > 3
+
+
+@pytest.mark.parametrize("has_instructions", [True, False])
+def test_precision_is_one_that_the_processor_has(monkeypatch, has_instructions):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
+        monkeypatch.setattr(torch.cpu, name, lambda: has_instructions, raising=False)
+    wanted = "bfloat16" if has_instructions else "float32"
+    assert named.multiplied(8, 1).model_settings.precision == wanted
 
 
 def test_some_validation_triples(splits):
@@ -517,3 +554,13 @@ def test_all_facts(splits):
     assert found == wanted
     assert len(flat_triples(data)[0]) == len(found) == 24 * 10
     assert json.dumps(data.attribute_names) == '["age"]'
+
+
+def test_what_says_nothing_is_read_as_it_is_written(tmp_path):
+    (tmp_path / "own.json").write_text(
+        '{"name": "", "factors": {}, "stages": [{"experts": "l"}]}'
+    )
+    recipe = read_recipe(tmp_path / "own.json")
+    assert (recipe.name, recipe.factors) == ("own", None)
+    write_recipe(recipe, tmp_path / "again.json")
+    assert read_recipe(tmp_path / "again.json") == recipe

@@ -17,9 +17,10 @@ from kblrn_pyg.recipes import (
     tune,
     write_recipe,
 )
+from kblrn_pyg.recipes.apply import train_stage
 from kblrn_pyg.recipes.named import dropped, features, multiplied
 from kblrn_pyg.recipes.space import parameters_of, suggest_stage
-from kblrn_pyg.recipes.trials import TRIALS_NAME
+from kblrn_pyg.recipes.trials import TRIALS_NAME, open_study
 from kblrn_pyg.training import Run
 
 optuna = pytest.importorskip("optuna")
@@ -96,6 +97,31 @@ def test_killed_trials_do_not_count(splits, tmp_path, monkeypatch):  # noqa: F81
     assert found.trials == {"re": 1}
     states = [one.state.name for one in trials_of(folder, "re")]
     assert states == ["FAIL", "COMPLETE"]
+
+
+@pytest.mark.parametrize("begun", [1, 2, 4])
+def test_a_killed_search_ends_as_another(splits, tmp_path, monkeypatch, begun):  # noqa: F811
+    train, val = splits["train"], splits["val"]
+    options = {"trials": 5, "recipe": Recipe("one", (FEATURES,)), **SMALL}
+    whole = tune(train, val, run=Run(tmp_path / "whole"), **options)
+    calls = []
+
+    def killed(*arguments, **others):
+        calls.append(1)
+        if len(calls) == begun:
+            raise KeyboardInterrupt
+        return train_stage(*arguments, **others)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("kblrn_pyg.recipes.tuning.train_stage", killed)
+        with pytest.raises(KeyboardInterrupt):
+            tune(train, val, run=Run(tmp_path / "killed"), **options)
+    assert tune(train, val, run=Run(tmp_path / "killed"), **options) == whole
+    tried = [
+        [one.params for one in trials_of(tmp_path / name, "re") if one.values]
+        for name in ("whole", "killed")
+    ]
+    assert tried[0] == tried[1]
 
 
 def test_bad_trials_are_pruned(splits, monkeypatch):  # noqa: F811
@@ -202,3 +228,15 @@ def test_a_full_disk_is_told(splits, tmp_path, monkeypatch):  # noqa: F811
     folder = Run(tmp_path / "tuned")
     with pytest.raises(DataError, match=r"trials\.db: .* \(disk is full\)"):
         tune(splits["train"], splits["val"], run=folder, **options)
+
+
+@pytest.mark.parametrize("name", ["a?mode=memory", "a{b}", "a%20#c", "ä: b"])
+def test_trials_are_kept_in_folders_of_any_name(tmp_path, name):
+    """The address of a database has a syntax of its own."""
+    path = tmp_path / name / "trials.db"
+    path.parent.mkdir()
+    study = open_study(path, "l")
+    study.optimize(lambda one: one.suggest_float("lr", 0.1, 1), n_trials=2)
+    assert len(open_study(path, "l").trials) == 2
+    assert [one.name for one in tmp_path.rglob("*.db")] == ["trials.db"]
+    assert path.stat().st_size > 0

@@ -554,9 +554,9 @@ def test_command(tmp_path, monkeypatch):
     )
     assert done.code == 0, done.err
     assert done.out.splitlines() == [
-        "1 new entities",
+        "1 new entity",
         "2 new facts",
-        "1 numbers",
+        "1 number",
         "the latent expert: new entities are folded in",
         "saved updated.pt",
     ]

@@ -340,6 +340,36 @@ def test_one_attribute_is_drawn():
         plot_differences(data, ["capital_of"], attribute="x")
 
 
+@pytest.mark.parametrize("has_layers", [False, True])
+@pytest.mark.parametrize("size", [1, 3e4])
+def test_logarithmic_axes_have_round_ticks(has_layers, size):
+    data = copy.copy(load_dataset("Families")["train"])
+    data["entity"].x = size * data["entity"].x
+    given = {"model": KBLRN.from_data(data, "n", numerical="layer")}
+    given = given if has_layers else {}
+    figure = plot_differences(
+        data, ["spouse"], attribute="birth_year", log=True, **given
+    )
+    figure.canvas.draw()
+    ticks = figure.axes[0].get_xticks()
+    assert 0 in ticks
+    assert len(ticks) >= 3
+    for tick in ticks[ticks != 0]:
+        digits = f"{abs(tick):e}".split("e")[0].rstrip("0.")
+        assert digits in ("1", "2", "5")
+    labels = [one.get_text() for one in figure.axes[0].get_xticklabels()]
+    assert len(set(labels)) == len(ticks)
+    assert any("k" in label for label in labels) == (size > 1)
+
+
+def test_an_axis_of_zeros_can_be_logarithmic():
+    data = copy.copy(load_dataset("Families")["train"])
+    x = data["entity"].x
+    data["entity"].x = torch.where(x.isnan(), x, torch.ones_like(x))
+    figure = plot_differences(data, ["spouse"], attribute="birth_year", log=True)
+    assert 0 in figure.axes[0].get_xticks()
+
+
 def test_panels_need_the_same_features():
     data = load_dataset("Families")["train"]
     model = KBLRN.from_data(data, "n", threshold=0.99)

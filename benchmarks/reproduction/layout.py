@@ -50,7 +50,7 @@ def beside(
     records: list[Record],
     recipes: Sequence[str] = tuple(TITLES),
 ) -> str:
-    r"""Returns the paper's figures and those of either recipe, side by side.
+    r"""Returns the paper's figures, if it has any, and those of either recipe.
 
     Args:
         lines (sequence): The lines.
@@ -58,12 +58,16 @@ def beside(
         records (list): All records.
         recipes (sequence, optional): Only these. (default: all)
     """
+    is_theirs = any(line.theirs for line in lines)
+    whose = ["paper"] if is_theirs else []
     header = [""]
-    for who in ("paper", *(TITLES[recipe] for recipe in recipes)):
+    for who in (*whose, *(TITLES[recipe] for recipe in recipes)):
         header += [f"{who}: {metric_title(metric)}" for metric in metrics]
     rows = []
     for line in lines:
-        cells = [figure(metric, line.theirs.get(metric)) for metric in metrics]
+        cells = []
+        if is_theirs:
+            cells += [figure(metric, line.theirs.get(metric)) for metric in metrics]
         for recipe in recipes:
             found = []
             if line.row is not None:

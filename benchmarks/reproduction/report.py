@@ -1,4 +1,4 @@
-"""RESULTS.md and the table of the README, made of records and notes."""
+"""RESULTS.md and the table of the README, generated from records and notes."""
 
 import re
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def write_report(folder: Path, results: Path) -> None:
 
 
 def _read_notes() -> dict[str, str]:
-    """What people say about a table; all figures come from records."""
+    """The texts about tables; all figures in tables come from records."""
     text = _NOTES.read_text(encoding="utf-8")
     found = re.split(r"^# (.*)$", text, flags=re.MULTILINE)[1:]
     return {name: body.strip() + "\n" for name, body in zip(found[::2], found[1::2])}
@@ -77,7 +77,7 @@ def _our_mrr(line: Line, records: list[Record]) -> Cell | None:
 
 
 def _not_run(results: Path) -> str:
-    """Every training that a table asks for and that has no record."""
+    """Every training run that a table needs and that has no record."""
     missing = {
         (job.name, dataset): f"- {_description(job.described(dataset))}\n"
         for recipe in RECIPES.values()
@@ -101,8 +101,8 @@ def _all_runs(records: list[Record]) -> str:
         ]
         for record in records
     ]
-    header = ["training", "best epoch", "minutes", "peak MB", "val MRR", "test MRR"]
-    return f"## All trainings\n\n{markdown_table(header, rows)}"
+    header = ["training run", "best epoch", "minutes", "peak MB", "val MRR", "test MRR"]
+    return f"## All training runs\n\n{markdown_table(header, rows)}"
 
 
 def _description(job: dict) -> str:
@@ -124,7 +124,7 @@ def readme_table(records: list[Record]) -> str:
     r"""Returns MRR and Hits@10 of all instances, on the data sets that matter most.
 
     Args:
-        records (list): The records of all trainings.
+        records (list): The records of all training runs.
     """
     lines = [
         Line(

@@ -231,7 +231,23 @@ TABLES = {
             _layer("KBlrn, layers of values", ignore_unknown=True),
             _layer("KBlrn, layers of values, permuted", **_PERMUTED_VALUES),
             _KBLR,
+            # Beside an expert that knows which entities a relation is about.
+            _layer("KBrne, layers", "rne"),
+            _layer("KBrne, layers, permuted", "rne", permuted=True),
+            Row("KBre", "re", recipes=("modern",)),
         ),
+    ),
+    "thresholds": Table(
+        "How many triples of a relation must have both numbers, for layers",
+        ("FB15k-237-num", "FB15k-237"),
+        (
+            *(
+                _layer(f"KBrn, {threshold:.0%}", "rn", threshold=threshold)
+                for threshold in (0.9, 0.5, 0.1, 0.02)
+            ),
+            INSTANCES[1],
+        ),
+        recipes=("modern",),
     ),
     "negatives": Table(
         "Negatives drawn for each triple, or once for a batch",

@@ -1,4 +1,4 @@
-"""A page in the browser, and a JSON interface, to ask a trained model."""
+"""A page in the browser and a JSON interface to query a trained model."""
 
 from kblrn_pyg.app.api import create_app
 from kblrn_pyg.app.engine import Engine

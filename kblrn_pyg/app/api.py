@@ -51,13 +51,12 @@ _REFUSED: dict[int | str, dict[str, Any]] = {
 def create_app(
     model: KBLRN, title: str = "KBLRN", hosts: Iterable[str] = LOCAL
 ) -> FastAPI:
-    r"""Makes an application that answers questions about one model.
+    r"""Creates an application that answers queries about one model.
 
     Args:
-        model (KBLRN): The model, which knows its knowledge base.
-        title (str, optional): What the page calls it.
-            (default: :obj:`"KBLRN"`)
-        hosts (iterable, optional): The names by which browsers may call it.
+        model (KBLRN): The model, with its knowledge base.
+        title (str, optional): The title of the page. (default: :obj:`"KBLRN"`)
+        hosts (iterable, optional): The host names that requests may use.
             (default: those of this machine)
     """
     asking = Asking(Engine(model), title)
@@ -152,7 +151,8 @@ def _add_questions(app: FastAPI, asking: Asking) -> None:
 
 
 def _add_pages(app: FastAPI) -> None:
-    """Serves the files of the page, which are read now: no request names a path."""
+    """Serves the files of the page, which are read here: no request can name a
+    path."""
     files = {
         path.name: (path.read_bytes(), _TYPES[path.suffix])
         for path in sorted(_STATIC.iterdir())

@@ -1,4 +1,4 @@
-"""Requests to answers: what the JSON interface returns for each question."""
+"""Answers to requests: what the JSON interface returns for each question."""
 
 import math
 from collections.abc import Sequence
@@ -25,11 +25,11 @@ _MAX_PATHS = 6
 
 
 class Asking:
-    r"""Everything that can be asked of a model, by name.
+    r"""All queries about a model, by name.
 
     Args:
-        engine (Engine): Scores queries.
-        title (str): What the page calls the model.
+        engine (Engine): The engine that scores queries.
+        title (str): The title of the page.
     """
 
     def __init__(self, engine: Engine, title: str) -> None:
@@ -40,14 +40,15 @@ class Asking:
         self._info = self._describe()
 
     def warm_up(self) -> None:
-        """Asks a question, so that the first reader does not wait for kernels."""
+        """Runs a query, so that the first user does not wait for kernels to
+        compile."""
         for one in self._info.examples[:1]:
             query = Query(one.entity.id, one.relation.id, one.side)
             found = self.answers(query, 1, novel=False, experts=None)
             self.explanation(query, found.answers[0].entity.key, None)
 
     def model(self) -> schema.ModelInfo:
-        """Says which model answers."""
+        """Describes the model."""
         return self._info
 
     def entities(self, letters: str, number: int) -> list[schema.Entity]:
@@ -61,7 +62,7 @@ class Asking:
         return [self.names.relation(i) for i in found]
 
     def entity(self, name: str) -> schema.EntityPage:
-        """Says what is known of an entity, and what can be asked."""
+        """Returns the known facts of an entity, and its plausible relations."""
         i = self.names.find_entity(name)
         rows = [self._slot(i, *one) for one in self.slots.of(i)[:_MAX_SLOTS]]
         return schema.EntityPage(
@@ -76,7 +77,7 @@ class Asking:
     def answers(
         self, query: Query, k: int, novel: bool, experts: Sequence[str] | None
     ) -> schema.AnswerList:
-        """Returns the best answers to a question."""
+        """Returns the best answers to a query."""
         engine = self.engine
         found = engine.answers(query, k, novel, experts)
         asked = [engine.experts[i] for i in engine.choice(experts)]
@@ -92,7 +93,7 @@ class Asking:
     def csv(
         self, query: Query, k: int, novel: bool, experts: Sequence[str] | None
     ) -> str:
-        """Returns the best answers to a question as a table for spreadsheets."""
+        """Returns the best answers to a query as a table for spreadsheets."""
         found = self.engine.answers(query, k, novel, experts)
         with self.names.lock:
             return Predictions.of(
@@ -122,7 +123,7 @@ class Asking:
     def explanation(
         self, query: Query, answer: str, experts: Sequence[str] | None
     ) -> schema.Explanation:
-        """Says why an answer scores as it does."""
+        """Explains the score of an answer."""
         engine, i = self.engine, self.names.find_entity(answer)
         asked = {engine.experts[place] for place in engine.choice(experts)}
         head, _, tail = query.triple(i)

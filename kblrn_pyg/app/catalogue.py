@@ -1,4 +1,4 @@
-"""Names in and out: what requests name, and how answers name things."""
+"""Conversion between the names in requests and answers and their ids."""
 
 import threading
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ _NUM_EXAMPLES = 6
 
 
 class UnknownNameError(ValueError):
-    """A name that nothing has, or several things have."""
+    """Raised if no entity or relation has a name, or if several have it."""
 
     def __init__(self, message: str, nearest: list[Entity]) -> None:
         super().__init__(message)
@@ -91,14 +91,16 @@ class Catalogue:
         return found[0]
 
     def complete(self, letters: str, number: int) -> list[int]:
-        """Returns entities whose name, or else identifier, has some letters."""
+        """Returns entities whose name, or else identifier, contains some
+        letters."""
         found = dict.fromkeys(self._entity_index.find(letters, number))
         if self._identifiers is not None and len(found) < number:
             found |= dict.fromkeys(self._identifiers.find(letters, number))
         return list(found)[:number]
 
     def complete_relation(self, letters: str, number: int) -> list[int]:
-        """Returns relations whose name has some letters; without letters, any."""
+        """Returns relations whose name contains some letters; without letters,
+        any."""
         if not letters.strip():
             return list(range(min(number, len(self.relations))))
         return self._relation_index.find(letters, number)
@@ -119,10 +121,10 @@ class Catalogue:
 
 
 def examples(catalogue: Catalogue, slots: Slots) -> list[Question]:
-    r"""Returns some questions to begin with.
+    r"""Returns some example queries.
 
-    They are of the relations that most entities have, each asked of an entity with
-    an average number of facts.
+    They use the relations that most entities have, each with an entity that has an
+    average number of facts.
 
     Args:
         catalogue (Catalogue): The names.

@@ -1,4 +1,4 @@
-"""The scores of single queries, expert by expert, computed once."""
+"""The scores of single queries by each expert, computed once and cached."""
 
 import threading
 from collections import OrderedDict
@@ -28,7 +28,7 @@ _MAX_BYTES = 1 << 26
 
 
 class Query(NamedTuple):
-    r"""One question: an entity and a relation, and the side that is asked for.
+    r"""A query: an entity, a relation, and the side of the answer.
 
     Args:
         entity (int): The entity that is given.
@@ -49,7 +49,7 @@ class Query(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """An entity that answers a query, with what each expert says of it."""
+    """An entity that answers a query, with the contribution of each expert."""
 
     entity: int
     rank: int  # the place in the list, from 1
@@ -63,7 +63,7 @@ class Answer(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """Where an answer ranks, filtered as in evaluation, and by whom."""
+    """The rank of an answer, filtered as in evaluation, also by each expert."""
 
     score: float
     probability: float
@@ -77,14 +77,14 @@ class Standing(NamedTuple):
 
 
 class Engine:
-    r"""Answers single queries of many readers, with any choice of experts.
+    r"""Answers single queries of many users, with any choice of experts.
 
-    The scores of all entities are computed once for each query and expert: a
-    choice of experts is a sum of rows. Methods may be called by several threads,
-    one of which computes at a time.
+    The scores of all entities are computed once for each query and expert; for a
+    choice of experts, their rows are added. Several threads may call the methods;
+    only one of them computes at a time.
 
     Args:
-        model (KBLRN): The model, which is in evaluation mode from here on.
+        model (KBLRN): The model, which is switched to evaluation mode.
     """
 
     def __init__(self, model: KBLRN) -> None:
@@ -101,7 +101,7 @@ class Engine:
             self._stack.enter_context(model.encoded(None))
 
     def close(self) -> None:
-        """Forgets what was computed for all queries."""
+        """Clears the cached results of all queries."""
         self._stack.close()
 
     def choice(self, names: Sequence[str] | None) -> list[int]:
@@ -127,12 +127,14 @@ class Engine:
 
         Args:
             query (Query): The query.
-            k (int): The number of answers at most.
+            k (int): The maximum number of answers.
             novel (bool, optional): Whether known answers are left out.
                 (default: :obj:`False`)
-            experts (sequence, optional): The names of the experts that are
-                asked. (default: :obj:`None`, all)
+            experts (sequence, optional): The names of the experts to use.
+                (default: :obj:`None`, all)
         """
+        if k < 0:
+            raise ValueError(f"'k' must not be negative (got {k})")
         chosen = self.choice(experts)
         with self.lock:
             rows, known = self.rows(query), self.known_answers(query)
@@ -164,7 +166,7 @@ class Engine:
         ]
 
     def standing(self, query: Query, answer: int, experts: Any = None) -> Standing:
-        r"""Returns where an answer ranks, and where each expert ranks it.
+        r"""Returns the rank of an answer, and its rank by each expert.
 
         Args:
             query (Query): The query.
@@ -261,10 +263,9 @@ class Engine:
         return calibrated(self.model, self._queries(query), answers, asks_all)
 
     def _queries(self, query: Query) -> Queries:
-        entity, relation = torch.tensor([query.entity]), torch.tensor([query.relation])
-        queries = Queries(entity, relation, query.side)
-        self._ids.check_queries(queries)
-        return queries
+        entity = check_id(query.entity, "entity", self._ids.num_nodes)
+        relation = check_id(query.relation, "relation", self._ids.num_relations)
+        return Queries(torch.tensor([entity]), torch.tensor([relation]), query.side)
 
     def _named(self, values: Scores) -> dict[str, float]:
         return dict(zip(self.experts, values.tolist()))

@@ -1,4 +1,4 @@
-"""What every request must be, and what every answer says to browsers."""
+"""Checks of every request, and the security headers of every answer."""
 
 import json
 import logging
@@ -36,15 +36,15 @@ HEADERS = {
 
 
 class Guard:
-    r"""Refuses requests that a reader of the page has no reason to send.
+    r"""Refuses requests that the page itself never sends.
 
-    A page of a stranger can make a browser call this one by a name that leads to
-    this machine (DNS rebinding); the header :obj:`Host` still has that name, and is
-    refused.
+    Another web site can make a browser send requests to a name that resolves to
+    this machine (DNS rebinding). The :obj:`Host` header still contains that name,
+    so such requests are refused.
 
     Args:
-        app (callable): The application behind.
-        hosts (iterable): The names by which it may be called, without ports.
+        app (callable): The application to protect.
+        hosts (iterable): The host names that requests may use, without ports.
     """
 
     def __init__(self, app: App, hosts: Iterable[str]) -> None:

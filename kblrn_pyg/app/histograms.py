@@ -1,4 +1,4 @@
-"""The numbers of a triple against those of all training triples of its relation."""
+"""The numbers of a triple in the histograms of its relation's training triples."""
 
 import math
 from functools import singledispatch
@@ -30,7 +30,8 @@ _WORDS = {
 
 
 class Histogram(NamedTuple):
-    """How a number of training triples is distributed, and what a model makes of it."""
+    """The distribution of a number over training triples, with the model's
+    function."""
 
     attribute: str
     compared: str  # how the numbers of head and tail are compared
@@ -49,7 +50,7 @@ class Histogram(NamedTuple):
 def histograms(
     expert: Module, data: HeteroData, triple: tuple[int, int, int]
 ) -> list[Histogram]:
-    r"""Returns the histograms behind an expert's score of a triple, by default none.
+    r"""Returns the histograms for an expert's score of a triple, by default none.
 
     Args:
         expert (Expert): The expert.

@@ -1,4 +1,4 @@
-"""From scores to the probabilities that the page shows: the one place to choose."""
+"""The probabilities that the page shows, computed from scores."""
 
 import numpy as np
 import torch
@@ -13,18 +13,18 @@ SOFTMAX = "share of the softmax over all entities, not calibrated"
 
 
 def measure_of(model: KBLRN, asks_all: bool) -> str:
-    r"""Says what the bars of the page are.
+    r"""Describes the bars of the page.
 
     Args:
         model (KBLRN): The model.
-        asks_all (bool): Whether all experts are asked: a calibration is about
-            their sum.
+        asks_all (bool): Whether all experts are used; a calibration applies to
+            their sum only.
     """
     return CALIBRATED if asks_all and model.calibration is not None else SOFTMAX
 
 
 def shares(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    r"""Returns the share of each entity of the softmax over all of them.
+    r"""Returns the softmax probability of each entity.
 
     Args:
         scores (numpy.ndarray): The score of each entity.
@@ -36,7 +36,7 @@ def shares(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 def calibrated(
     model: KBLRN, queries: Queries, answers: NDArray[np.int64], asks_all: bool
 ) -> list[float] | list[None]:
-    r"""Returns how probable it is that triples are true, if that is known.
+    r"""Returns the probability that triples are true, if the model is calibrated.
 
     Args:
         model (KBLRN): The model.

@@ -1,4 +1,4 @@
-"""What the JSON interface returns; its OpenAPI description is derived from this."""
+"""The response models of the JSON interface; they define its OpenAPI description."""
 
 from typing import Any, Literal
 
@@ -23,7 +23,7 @@ class Entity(Thing):
 
 
 class Question(BaseModel):
-    """An entity, a relation, and the side that is asked for."""
+    """An entity, a relation, and the side of the answer."""
 
     entity: Thing
     relation: Thing
@@ -38,7 +38,7 @@ class ExpertInfo(BaseModel):
 
 
 class ModelInfo(BaseModel):
-    """The model that answers."""
+    """The model."""
 
     title: str
     version: str
@@ -58,7 +58,7 @@ class Number(BaseModel):
 
 
 class RelationOfEntity(BaseModel):
-    """A relation that makes sense for an entity."""
+    """A plausible relation of an entity."""
 
     relation: Thing
     side: Side
@@ -70,7 +70,7 @@ class RelationOfEntity(BaseModel):
 
 
 class EntityPage(BaseModel):
-    """What is known of an entity, and what can be asked."""
+    """The known facts of an entity, and its plausible relations."""
 
     entity: Entity
     numbers: list[Number]
@@ -78,7 +78,7 @@ class EntityPage(BaseModel):
 
 
 class AnswerRow(BaseModel):
-    """An answer with what each expert says of it."""
+    """An answer with the contribution of each expert."""
 
     rank: int
     rank_of_all: int = Field(description="its rank if all experts are asked")
@@ -97,7 +97,7 @@ class AnswerRow(BaseModel):
 
 
 class AnswerList(BaseModel):
-    """The best answers to a question."""
+    """The best answers to a query."""
 
     question: Question
     experts: list[str] = Field(description="the experts that were asked")
@@ -108,7 +108,7 @@ class AnswerList(BaseModel):
 
 
 class Alone(BaseModel):
-    """What one expert would answer alone."""
+    """The answers of one expert alone."""
 
     expert: str
     speaks: bool = Field(description="whether it knows anything of the relation")
@@ -116,7 +116,7 @@ class Alone(BaseModel):
 
 
 class Word(BaseModel):
-    """A piece of a sentence, perhaps the name of something."""
+    """A piece of a sentence, possibly a name."""
 
     text: str
     kind: Literal["entity", "relation", "attribute"] | None = None
@@ -132,7 +132,7 @@ class Fact(BaseModel):
 
 
 class ReasonRow(BaseModel):
-    """One of the parts that the score of an expert is the sum of."""
+    """One of the terms of an expert's score."""
 
     contribution: float
     words: list[Word]
@@ -144,7 +144,7 @@ class ReasonRow(BaseModel):
 
 
 class NumberHistogram(BaseModel):
-    """A number of the triple against those of all training triples."""
+    """A number of the triple compared with those of all training triples."""
 
     attribute: str
     compared: str
@@ -160,7 +160,7 @@ class NumberHistogram(BaseModel):
 
 
 class ExpertReasons(BaseModel):
-    """What an expert adds to a score, and why."""
+    """The contribution of an expert to a score, and its reasons."""
 
     name: str
     asked: bool
@@ -175,7 +175,7 @@ class ExpertReasons(BaseModel):
 
 
 class Explanation(BaseModel):
-    """Why an answer scores as it does."""
+    """The explanation of an answer's score."""
 
     question: Question
     answer: Thing
@@ -191,7 +191,7 @@ class Explanation(BaseModel):
 
 
 class Problem(BaseModel):
-    """Why a request was refused."""
+    """The reason why a request was refused."""
 
     detail: str
     nearest: list[Entity] = []

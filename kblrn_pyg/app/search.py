@@ -1,4 +1,4 @@
-"""Completion: the names that a few typed letters may stand for."""
+"""Completion: the names that match a few typed letters."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -14,15 +14,16 @@ _END = "\n"
 
 
 class NameIndex:
-    r"""Finds names by what they, or their words, begin with, and then by any part.
+    r"""Finds names that begin with some letters, or that have a word that does, and
+    then names that contain them.
 
-    All names are one text, which is searched at the speed of memory: there is
-    nothing to build, and millions of names take a fraction of a second.
+    All names are stored as one text, which is scanned at memory speed: no index is
+    needed, and searching millions of names takes a fraction of a second.
 
     Args:
         names (sequence): The names.
-        weight (numpy.ndarray): How important each is; of equally good ones, the
-            weightiest come first.
+        weight (numpy.ndarray): The importance of each name; of equally good
+            matches, the most important come first.
 
     Example:
         >>> index = NameIndex(["New York", "York", "Newark"], np.array([9, 1, 5]))
@@ -38,11 +39,11 @@ class NameIndex:
         self._weight = weight
 
     def find(self, letters: str, number: int) -> list[int]:
-        r"""Returns the places of the best names.
+        r"""Returns the positions of the best names.
 
         Args:
-            letters (str): What they contain, in upper or lower case.
-            number (int): The number of names at most.
+            letters (str): The letters to search for, in upper or lower case.
+            number (int): The maximum number of names.
         """
         wanted = _folded(letters).strip()
         if not wanted or not len(self._start):

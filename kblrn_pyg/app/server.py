@@ -28,13 +28,12 @@ def serve(
 
     Args:
         model (KBLRN): The model.
-        host (str, optional): The address to listen at; by default, no other
-            machine can ask. (default: :obj:`"127.0.0.1"`)
-        port (int, optional): The port, :obj:`0` for any that is free.
+        host (str, optional): The address to listen on; by default, other machines
+            cannot connect. (default: :obj:`"127.0.0.1"`)
+        port (int, optional): The port, or :obj:`0` for any free port.
             (default: :obj:`8237`)
-        title (str, optional): What the page calls the model.
-            (default: :obj:`"KBLRN"`)
-        hosts (iterable, optional): Further names by which browsers may call it.
+        title (str, optional): The title of the page. (default: :obj:`"KBLRN"`)
+        hosts (iterable, optional): Additional host names that requests may use.
             (default: :obj:`()`)
         open_browser (bool, optional): Whether to open the page.
             (default: :obj:`False`)

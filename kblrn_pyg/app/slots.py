@@ -1,4 +1,4 @@
-"""The relations that make sense for an entity, and its neighbours."""
+"""The plausible relations of an entity, and those of similar entities."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -49,11 +49,11 @@ class _Groups:
 
 
 class Slots:
-    r"""What relations each entity has, as their head and as their tail.
+    r"""The relations that each entity has, as their head and as their tail.
 
-    A slot is a relation with the side that is asked for: an entity with the slot
-    :obj:`(born_in, tail)` was born somewhere. Entities that share a slot are of one
-    kind, so that what most of them have makes sense for all of them.
+    A slot is a relation with the side of the answer: an entity with the slot
+    :obj:`(born_in, tail)` was born somewhere. Entities that share a slot are of the
+    same kind, so relations that most of them have are plausible for all of them.
 
     Args:
         data (HeteroData): The knowledge base.
@@ -88,7 +88,7 @@ class Slots:
         return self._owners[_slot(relation, side)]
 
     def of(self, entity: int) -> list[Slot]:
-        """Returns the relations of an entity that are known, then likely ones."""
+        """Returns the known relations of an entity, followed by likely ones."""
         slots, counts = np.unique(self._slot[self._facts[entity]], return_counts=True)
         likely = self._likely(slots)
         known = sorted(zip(slots, counts), key=lambda pair: (-pair[1], pair[0]))

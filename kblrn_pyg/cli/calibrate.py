@@ -1,4 +1,4 @@
-"""Learn which scores of a run mean which probabilities, from its validation set."""
+"""Calibrate the scores of a run to probabilities, on its validation set."""
 
 import argparse
 
@@ -14,8 +14,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--negatives",
         choices=("observed", "all"),
         default="observed",
-        help="what replaces an entity of a true triple to make a false one: an entity "
-        "that the relation has on that side, or any (default: observed)",
+        help="the entities that replace one of a true triple to get a false one: those "
+        "that the relation has on that side, or all (default: observed)",
     )
     parser.add_argument(
         "--ratio",
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the number of false triples for each true one (default: 1)",
     )
     parser.add_argument(
-        "--seed", type=int, default=0, help="the seed of the choice of false triples"
+        "--seed", type=int, default=0, help="the seed for choosing false triples"
     )
     parser.add_argument(
         "--bins", action="store_true", help="print the reliability of each bin"
@@ -46,17 +46,25 @@ def run(options: argparse.Namespace) -> None:
 
 def _calibrate(options: argparse.Namespace, of_run: Run) -> None:
     # Only now, as torch takes seconds to import.
+    from kblrn_pyg.data import DataError
+    from kblrn_pyg.data.kb import num_edges
     from kblrn_pyg.evaluation import calibrate, reliability_of
     from kblrn_pyg.runs import load_run
 
     model, splits, _ = load_run(options.run, dataset=options.dataset)
+    asked = {name for name, kb in splits.items() if num_edges(kb, "edge_label_index")}
+    if "val" not in asked:
+        raise DataError("the val split has no triples to learn probabilities from")
     choices = {"ratio": options.ratio, "negatives": options.negatives}
     choices |= {"seed": options.seed}
     model.calibration = calibrate(model, splits["val"], [splits["test"]], **choices)
+    model.save(of_run.model_path)  # before a reader of what follows has seen enough
     own, total = model.calibration.num_own, len(model.calibration)
     print(f"{own:,} of {total:,} relations have numbers of their own")
     rows, bins = [], []
     for split, other in (("val", "test"), ("test", "val")):
+        if split not in asked:
+            continue
         found = reliability_of(model, splits[split], [splits[other]], options.seed + 1)
         rows.append([split, int(found.count.sum()), f"{found.error:.4f}"])
         bins.append(f"\n{split}\n{found}")
@@ -64,5 +72,4 @@ def _calibrate(options: argparse.Namespace, of_run: Run) -> None:
     print(format_table(header, rows))
     if options.bins:
         print("\n".join(bins))
-    model.save(of_run.model_path)
     print(f"saved {of_run.model_path}")

@@ -12,22 +12,22 @@ from kblrn_pyg.training.run import Run
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     parser.add_argument(
-        "--relation", action="append", help="only of this relation (repeatable)"
+        "--relation", action="append", help="only triples of this relation (repeatable)"
     )
     add_output_arguments(parser, 100)
     parser.add_argument(
         "--candidates",
         choices=("observed", "types", "all"),
         default="observed",
-        help="which entities are asked about and may answer: those that the relation "
-        "has, or entities of their kind; those of its node types; or all (default: "
-        "observed)",
+        help="the entities to consider, in queries and as answers: those that the "
+        "relation has, or entities of their kind; those of its node types; or all "
+        "(default: observed)",
     )
     parser.add_argument(
         "--min-probability",
         type=float,
         metavar="P",
-        help="only triples that are true with this probability, by 'kblrn calibrate'",
+        help="only triples with at least this probability, after 'kblrn calibrate'",
     )
 
 
@@ -44,7 +44,9 @@ def run(options: argparse.Namespace) -> None:
     model = load_model(options.run)
     if least is not None and model.calibration is None:
         raise DataError(
-            f"is not calibrated, run: kblrn calibrate {options.run}", options.run
+            f"is not calibrated, run: kblrn calibrate {options.run} (a model that has "
+            "learned all facts has none left for that)",
+            options.run,
         )
     found = complete(
         model,

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"one of {', '.join(COUNTS)}, or the directory of an imported data set",
     )
     parser.add_argument(
-        "--root", help=f"where data sets are kept (default: {default_root()})"
+        "--root", help=f"the directory of data sets (default: {default_root()})"
     )
 
 
@@ -68,7 +68,8 @@ def _describe(name: str, splits: "dict[str, HeteroData]") -> str:
 
 
 def _layer_lines(data: "HeteroData") -> list[str]:
-    """Says what layers of numbers compare by logarithms, and what they leave out."""
+    """Lists the attributes that layers compare by logarithms, and those that they
+    leave out."""
     from kblrn_pyg.data import pair_attributes
     from kblrn_pyg.data.derived import derived_attributes
     from kblrn_pyg.data.layers import left_out

@@ -1,4 +1,4 @@
-"""Train the experts on the embedded data set and show what each of them adds."""
+"""Train models on the embedded data set and show what each expert adds."""
 
 import argparse
 from typing import Any

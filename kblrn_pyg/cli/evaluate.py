@@ -32,8 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--candidates",
         choices=("all", "observed", "types"),
         default="all",
-        help="what answers compete with: all entities, those that the relation has on "
-        "that side in training, or those of its node types (default: all)",
+        help="the entities that answers are ranked against: all, those that the "
+        "relation has on that side in training, or those of its node types "
+        "(default: all)",
     )
     parser.add_argument("--json", metavar="FILE", help="write all metrics to a file")
     parser.add_argument(

@@ -13,13 +13,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="(default: text)"
     )
-    parser.add_argument("--out", metavar="FILE", help="write it to a file")
+    parser.add_argument("--out", metavar="FILE", help="write to a file")
     parser.add_argument(
         "--max-middles",
         type=int,
         default=5,
         metavar="N",
-        help="the maximum number of paths named for each reason (default: 5)",
+        help="the maximum number of paths to name for each reason (default: 5)",
     )
 
 

@@ -1,4 +1,4 @@
-"""Turn your own files into a data set that every other command takes by path."""
+"""Turn your own files into a data set; other commands accept its path."""
 
 import argparse
 import os
@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kblrn_pyg.cli.options import shows_progress, tell
+from kblrn_pyg.cli.options import add_header, shows_progress, tell
 from kblrn_pyg.data import DataError, HeaderError
 from kblrn_pyg.datasets.names import known_name
 from kblrn_pyg.table import format_table
@@ -21,15 +21,15 @@ _SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " "}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     triples = (
-        "head, relation, tail; .tsv, .txt, .csv, .nt, .ttl or .rdf, .gz or not, or "
-        ".parquet"
+        "head, relation, tail; .tsv, .txt, .csv, .nt, .ttl or .rdf, optionally "
+        ".gz, or .parquet"
     )
     parser.add_argument(
         "--train",
         required=True,
         metavar="FILE|FOLDER",
-        help=f"training triples: {triples}; or a folder that has files called train, "
-        "valid and test, and perhaps numbers and labels",
+        help=f"training triples: {triples}; or a folder with files called train, "
+        "valid and test, and optionally numbers and labels",
     )
     parser.add_argument("--valid", help="validation triples")
     parser.add_argument("--test", help="test triples")
@@ -37,8 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--holdout",
         type=float,
         metavar="FRACTION",
-        help="without --valid and --test: the fraction of the training triples that "
-        "each of them gets, for example 0.05",
+        help="instead of --valid and --test: the fraction of the training triples "
+        "that each of them gets, for example 0.05",
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of --holdout")
     parser.add_argument(
@@ -47,35 +47,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "column for each attribute",
     )
     parser.add_argument(
-        "--labels", metavar="FILE", help="names to read for identifiers: id, name"
+        "--labels", metavar="FILE", help="names of identifiers: id, name"
     )
     parser.add_argument(
         "--derive",
         action="append",
         default=[],
         metavar="NAME=FUNCTION(A,B)",
-        help="a number of two entities together, for layers of numbers: their "
-        "haversine(latitude, longitude), or the difference or log_ratio of two "
-        "attributes; may be given more than once",
+        help="a value derived from the numbers of two entities, for layers of "
+        "numbers: haversine(latitude, longitude), or the difference or log_ratio of "
+        "two attributes (repeatable)",
     )
     parser.add_argument(
         "--min-entities",
         type=int,
         default=5,
-        help="the least number of entities that must have a value of an attribute "
-        "to keep it (default: 5)",
+        help="the minimum number of entities with a value of an attribute, to keep "
+        "the attribute (default: 5)",
     )
     parser.add_argument(
         "--strict",
         action="store_true",
         help="refuse two values for one entity and attribute instead of averaging",
     )
-    parser.add_argument(
-        "--header",
-        action=argparse.BooleanOptionalAction,
-        help="whether the first row of each file is a header (default: if it consists "
-        "of well-known names such as head, relation, tail)",
-    )
+    add_header(parser)
     parser.add_argument(
         "--columns",
         type=_three_names,
@@ -87,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_names,
         metavar="ENTITY,ATTRIBUTE,VALUE",
         help="the columns to read, by their names in the header of the numbers; with "
-        "--wide, that of entities and those of attributes",
+        "--wide, the column of entities and those of attributes",
     )
     parser.add_argument(
         "--label-columns",
@@ -98,15 +93,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--wide",
         action=argparse.BooleanOptionalAction,
-        help="whether numbers have a column for each attribute (default: if their "
-        "header and their second column tell it)",
+        help="whether numbers have a column for each attribute (default: detected "
+        "from their header and their second column)",
     )
     parser.add_argument(
         "--sep",
         type=_separator,
         metavar="CHARACTER",
-        help="what separates the fields of files, also 'tab' or 'space' (default: "
-        "tabs, or commas in .csv files, or what else fits the first row)",
+        help="the separator of fields, also 'tab' or 'space' (default: tabs, or "
+        "commas in .csv files, or another one that fits the first row)",
     )
     parser.add_argument(
         "--decimal",
@@ -168,7 +163,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _read(options: argparse.Namespace) -> "tuple[dict[str, HeteroData], BuildReport]":
-    """Reads all files, and asks about headers as long as someone answers."""
+    """Reads all files, and asks about headers if necessary."""
     from kblrn_pyg.data import read_kb
 
     answers: dict[str, Any] = {
@@ -224,7 +219,7 @@ def _says_yes(question: str) -> bool:
 
 
 def _column(what: str, names: list[str]) -> str:
-    """Asks for a column until it is one of those that there are."""
+    """Asks for a column until the answer is valid."""
     by_name = {name.strip().lower(): name for name in names}
     while True:
         answer = _answer(f"which one is the {what}? ").lower()
@@ -243,13 +238,13 @@ def _answer(question: str) -> str:
 
 
 def _missing_splits(kbs: "dict[str, HeteroData]") -> list[str]:
-    """Says what it means that there are no validation or test triples."""
+    """Describes the consequences of missing validation or test triples."""
     means = {
         "val": "no validation triples: training neither stops early nor keeps its best "
         "weights, and settings cannot be compared",
         "test": "no test triples: nothing tells how good a model is",
     }
     lines = [text for split, text in means.items() if split not in kbs]
-    if lines:
+    if len(lines) == len(means):  # else --holdout is refused
         lines.append("--holdout 0.05 would take both from the training triples")
     return lines

@@ -20,20 +20,20 @@ logger = logging.getLogger(__name__)
 # takes seconds, which a help text should not.
 COMMANDS = {
     "data": ("list the data sets, or describe one", "kblrn_pyg.cli.data"),
-    "demo": ("see what each expert adds, in a minute", "kblrn_pyg.cli.demo"),
+    "demo": ("show what each expert adds, in a minute", "kblrn_pyg.cli.demo"),
     "train": ("train a model", "kblrn_pyg.cli.train"),
-    "tune": ("look for good settings", "kblrn_pyg.cli.tune"),
+    "tune": ("search for good settings", "kblrn_pyg.cli.tune"),
     "evaluate": ("evaluate a trained model", "kblrn_pyg.cli.evaluate"),
     "predict": ("answer a query", "kblrn_pyg.cli.predict"),
-    "complete": ("find what a knowledge base lacks", "kblrn_pyg.cli.complete"),
+    "complete": ("find missing triples of a knowledge base", "kblrn_pyg.cli.complete"),
     "score": ("score the triples of a file", "kblrn_pyg.cli.score"),
     "calibrate": ("turn scores into probabilities", "kblrn_pyg.cli.calibrate"),
     "explain": ("explain the score of a triple", "kblrn_pyg.cli.explain"),
-    "serve": ("ask a trained model in the browser", "kblrn_pyg.cli.serve"),
+    "serve": ("query a trained model in the browser", "kblrn_pyg.cli.serve"),
     "update": ("add or retract facts without training", "kblrn_pyg.cli.update"),
     "report": ("write a page about a trained model", "kblrn_pyg.cli.report"),
     "mine": ("find the rules of a data set", "kblrn_pyg.cli.mine"),
-    "control": ("tell whether a model uses its numbers", "kblrn_pyg.cli.control"),
+    "control": ("test whether a model uses its numbers", "kblrn_pyg.cli.control"),
     "import": ("turn your own files into a data set", "kblrn_pyg.cli.import_files"),
 }
 # What the processes that 'torchrun' started do together. The first one does the rest.
@@ -56,7 +56,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _PrintableFormatter(logging.Formatter):
-    """Keeps commands in names from a terminal."""
+    """Keeps control sequences in names from reaching a terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
         return printable(super().format(record), keep="\n\t")
@@ -91,6 +91,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(command: str, arguments: list[str], errors: TextIO) -> int:
+    # Threads that wait for others sleep, where nobody says otherwise: on a machine
+    # that has other work, small batches took a hundred times as long by spinning.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     module = importlib.import_module(COMMANDS[command][1])
     parser = _Parser(prog=f"kblrn {command}", description=module.__doc__)
     module.add_arguments(parser)
@@ -127,7 +130,7 @@ def _run(command: str, arguments: list[str], errors: TextIO) -> int:
 def _quiet_unless_first() -> Iterator[TextIO]:
     """Keeps all processes but the first from printing anything but errors.
 
-    Errors, which may be those of one process only, go to what is yielded.
+    Errors, which may occur in one process only, go to the yielded stream.
     """
     errors = sys.stderr
     if is_first_process():
@@ -142,7 +145,8 @@ def _quiet_unless_first() -> Iterator[TextIO]:
 
 
 def _join_processes() -> None:
-    """Lets several processes share the work; one does not wait for torch here."""
+    """Lets several processes share the work; a single process does not import torch
+    here."""
     if has_several_processes():
         from kblrn_pyg.training.process import join_processes
 
@@ -155,13 +159,13 @@ def _print_error(command: str, message: str, errors: TextIO) -> None:
 
 
 def _is_out_of_memory(error: Exception) -> bool:
-    """Tells a lack of memory, which torch does not tell by a type of error."""
+    """Detects a lack of memory, for which torch has no error type of its own."""
     return isinstance(error, MemoryError) or "allocate memory" in str(error)
 
 
 @contextmanager
 def _printable_output() -> Iterator[None]:
-    """Keeps commands in names from a terminal; files get names as they are."""
+    """Keeps control sequences in names from a terminal; files get plain names."""
     if not sys.stdout.isatty():
         yield
         return
@@ -187,7 +191,11 @@ def _one_line_warnings(prefix: str) -> Iterator[None]:
 
 
 def _leave_quietly() -> int:
-    """Ends as ``kblrn ... | head`` should, whose reader has seen enough."""
+    """Ends quietly when the reader of a pipe has closed it (``kblrn ... | head``)."""
     # What is still in the buffer would fail once more when Python exits.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 141  # the exit code of a shell for a closed pipe
+
+
+if __name__ == "__main__":
+    sys.exit(main())

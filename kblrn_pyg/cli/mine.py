@@ -1,13 +1,12 @@
 """Mine the rules of a data set, with paths or with constants, and show the best."""
 
 import argparse
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kblrn_pyg.cli.left_out import says_what_is_left_out
 from kblrn_pyg.cli.options import (
+    add_dataset,
     add_settings,
     given_settings,
     is_first_process,
@@ -15,7 +14,7 @@ from kblrn_pyg.cli.options import (
     shows_progress,
 )
 from kblrn_pyg.data import DataError
-from kblrn_pyg.datasets.names import COUNTS, check_name
+from kblrn_pyg.datasets.names import check_name
 from kblrn_pyg.rules.settings import PAPER, ConstantSettings, MineSettings
 from kblrn_pyg.table import format_table
 
@@ -27,11 +26,7 @@ _FORMATS = {".tsv": "amie", ".txt": "anyburl", ".kale": "kale"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "dataset",
-        help=f"one of {', '.join(COUNTS)}, or the directory of an imported data set",
-    )
-    parser.add_argument("--root", help="where data sets are kept")
+    add_dataset(parser)
     parser.add_argument(
         "--preset",
         choices=["paper"],
@@ -47,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"default with a support of at least {ConstantSettings.min_support}",
     )
     add_settings(parser, ConstantSettings, without=MineSettings)
-    parser.add_argument("--relation", help="show the rules of one relation")
+    parser.add_argument("--relation", help="show only the rules of this relation")
     parser.add_argument(
         "--top",
         type=int,
@@ -56,8 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--out",
-        help="the file to write: .tsv in the format of AMIE, .txt of AnyBURL, .kale "
-        "of KALE, .pt for RuleSet.load",
+        help="the file to write: .tsv for the format of AMIE, .txt for AnyBURL, "
+        ".kale for KALE, .pt for RuleSet.load",
     )
 
 
@@ -79,7 +74,7 @@ def run(options: argparse.Namespace) -> None:
     if options.constants and not is_first_process():
         return  # the first one does all of this work
     if options.constants:
-        with _says_what_is_left_out():
+        with says_what_is_left_out():
             rules = mine_constants(data, **given, progress=shows_progress()).as_rules()
     else:
         preset = PAPER if options.preset == "paper" else {}
@@ -101,18 +96,6 @@ def run(options: argparse.Namespace) -> None:
         else:
             write_rules(rules, options.out, _FORMATS[suffix])
         print(f"\nsaved {options.out}")
-
-
-@contextmanager
-def _says_what_is_left_out() -> Iterator[None]:
-    """Shows what the library logs about entities and rules."""
-    logger = logging.getLogger("kblrn_pyg.rules")
-    before = logger.level
-    logger.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
 
 
 def _given(options: argparse.Namespace) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Options and output that commands share."""
+"""Options and output functions that commands share."""
 
 import argparse
 import json
@@ -12,6 +12,7 @@ from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin
 
 from kblrn_pyg.data.whole import write_text
+from kblrn_pyg.datasets.names import COUNTS
 from kblrn_pyg.printable import printable, shortened
 from kblrn_pyg.settings import check_types, default_of
 from kblrn_pyg.table import format_table
@@ -22,13 +23,32 @@ FIGURES = {"mrr": "MRR", "mr": "MR"} | {f"hits@{k}": f"hits@{k}" for k in (1, 3,
 
 
 def tell(text: str, end: str = "\n") -> None:
-    r"""Says something beside the output of a command, names of others as text.
+    r"""Prints a message to standard error, with control characters escaped.
 
     Args:
-        text (str): What to say, in one line.
+        text (str): The message, in one line.
         end (str, optional): What follows. (default: a line end)
     """
     print(shortened(printable(text)), end=end, file=sys.stderr, flush=True)
+
+
+def add_dataset(parser: argparse.ArgumentParser) -> None:
+    """Adds the data set of a command, and the directory of data sets."""
+    parser.add_argument(
+        "dataset",
+        help=f"one of {', '.join(COUNTS)}, or the directory of an imported data set",
+    )
+    parser.add_argument("--root", help="the directory of data sets")
+
+
+def add_header(parser: argparse.ArgumentParser) -> None:
+    """Adds the option that states whether files begin with a header."""
+    parser.add_argument(
+        "--header",
+        action=BooleanOptionalAction,
+        help="whether the first row of each file is a header (default: if it consists "
+        "of known names such as head, relation, tail)",
+    )
 
 
 def add_settings(
@@ -57,7 +77,7 @@ def add_settings(
 def settings_from(
     values: argparse.Namespace | Mapping[str, Any], cls: type[Settings]
 ) -> Settings:
-    """Makes settings of all options, or of what a file has stored for the class."""
+    """Creates settings from options, or from what a file stores for the class."""
     if isinstance(values, argparse.Namespace):
         return cls(**given_settings(values, cls))
     check_types(cls, values)
@@ -71,7 +91,7 @@ def given_settings(options: argparse.Namespace, cls: type) -> dict[str, Any]:
 
 
 def add_run(parser: argparse.ArgumentParser, needs_splits: bool = False) -> None:
-    """Adds the run that a command is about, and perhaps its data set."""
+    """Adds the run of a command, and optionally its data set."""
     text = "the folder that 'kblrn train' or 'fit' wrote"
     parser.add_argument(
         "run", help=text if needs_splits else f"{text}, or a model file"
@@ -85,7 +105,7 @@ def add_run(parser: argparse.ArgumentParser, needs_splits: bool = False) -> None
 
 
 def add_triple(parser: argparse.ArgumentParser, or_asked: str = "") -> None:
-    """Adds the triple that a command is about."""
+    """Adds the triple of a command."""
     parser.add_argument("head", help=f"the head, by name or identifier{or_asked}")
     parser.add_argument("relation", help="the relation, by name or its end")
     parser.add_argument("tail", help=f"the tail, by name or identifier{or_asked}")
@@ -107,7 +127,7 @@ def has_several_processes() -> bool:
 
 
 def to_json(content: Any) -> str:
-    """Returns what a JSON file holds."""
+    """Returns the content as JSON text."""
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Where commands write tables of triples, and in which format."""
+"""Output files and formats for tables of triples."""
 
 import argparse
 from pathlib import Path
@@ -25,8 +25,8 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--statement",
         choices=STATEMENTS,
-        help="how N-Triples say how probable triples are: not at all, about triple "
-        "terms of RDF 1.2 (RDF-star), or about reified statements (default: plain)",
+        help="how N-Triples state probabilities: not at all, about triple terms of "
+        "RDF 1.2 (RDF-star), or about reified statements (default: plain)",
     )
 
 
@@ -42,7 +42,7 @@ def check_output(options: argparse.Namespace) -> None:
 
 
 def chosen_format(options: argparse.Namespace) -> str:
-    """Returns the format that is asked for, or that the name of a file tells."""
+    """Returns the format that was given, or else that of the file ending."""
     ending = Path(options.out or "").suffix.lower().removeprefix(".")
     return options.format or (ending if ending in FORMATS else "table")
 

@@ -1,4 +1,4 @@
-"""Answer a query with the model of a run; '?' stands for what is asked for."""
+"""Answer a query with the model of a run; '?' stands for the missing entity."""
 
 import argparse
 
@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--novel",
         action="store_true",
-        help="leave out known facts, those of validation and test included",
+        help="leave out known facts, including those of validation and test",
     )
 
 

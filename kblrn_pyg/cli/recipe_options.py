@@ -1,4 +1,4 @@
-"""The options of 'kblrn train' that choose a recipe."""
+"""The options of commands that choose a recipe."""
 
 import argparse
 from pathlib import Path
@@ -8,7 +8,6 @@ from kblrn_pyg.recipes.budget import parse_budget
 from kblrn_pyg.recipes.device import DEVICES
 from kblrn_pyg.recipes.files import PLAN_PATH, read_recipe
 from kblrn_pyg.recipes.named import NAMES
-from kblrn_pyg.recipes.recipe import Recipe
 from kblrn_pyg.training.run import Run
 
 # The settings are those of the options, and their defaults those of the help text.
@@ -23,10 +22,9 @@ def add_recipe(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--recipe",
         metavar="NAME|FILE|RUN",
-        help=f"{names}; {NO_RECIPE}: the settings that follow, with their defaults; or "
-        "a recipe file, or a run whose recipe to use. Options that are given override "
-        "the recipe. (default: auto, but none if --experts, --scorer or --begin-with "
-        "are given)",
+        help=f"{names}; {NO_RECIPE}: the settings below, with their defaults; or a "
+        "recipe file, or a run whose recipe to use. Options override the recipe. "
+        "(default: auto, but none if --experts, --scorer or --begin-with are given)",
     )
     parser.add_argument(
         "--budget",
@@ -36,12 +34,16 @@ def add_recipe(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--device",
         choices=DEVICES,
-        help="the device to train on (default: auto, CUDA if there is any)",
+        help="the device to train on (default: auto, CUDA if available)",
     )
+
+
+def add_all_facts(parser: argparse.ArgumentParser) -> None:
+    """Adds the option to train on all facts."""
     parser.add_argument(
         "--all-facts",
         action="store_true",
-        help="learn validation and test facts, too, by a recipe that was chosen "
+        help="also train on validation and test facts, with a recipe that was chosen "
         "before; the model cannot be evaluated then",
     )
 
@@ -57,35 +59,38 @@ def recipe_of(options: argparse.Namespace) -> str:
                 f"--budget has no effect on recipe {recipe}, leave it out or add "
                 "'--recipe auto'"
             )
-    found = None
     if recipe not in (*NAMES, NO_RECIPE):
         if not Path(recipe).exists():
             raise DataError(
                 f"--recipe must be one of {', '.join(NAMES)}, {NO_RECIPE}, a file or a "
                 f"run (got {recipe!r})"
             )
-        found = read_recipe(recipe)
+        read_recipe(recipe)
     if hasattr(options, "begin_with") and recipe != NO_RECIPE:
         raise DataError(f"--begin-with has no effect on recipe {recipe}, leave it out")
-    if options.all_facts and not options.resume:
-        _check_chosen(recipe, found, hasattr(options, "epochs"))
     return recipe
 
 
 def is_staged(folder: Run) -> bool:
-    """Tells whether a run has several stages, with a plan to go on with."""
+    """Returns whether a run has several stages, with a plan to continue with."""
     return (folder.path / PLAN_PATH).exists()
 
 
-def _check_chosen(recipe: str, found: Recipe | None, has_epochs: bool) -> None:
-    """Refuses to learn everything before it is known for how long, and how."""
-    if found is None:
+def check_chosen(recipe: str, has_epochs: bool) -> None:
+    r"""Refuses to train on all facts before epochs and settings are chosen.
+
+    Args:
+        recipe (str): The recipe.
+        has_epochs (bool): Whether the number of epochs is given.
+    """
+    if recipe in (*NAMES, NO_RECIPE):
         if recipe in (NO_RECIPE, "paper") and has_epochs:
             return
         raise DataError(
             "--all-facts needs settings that were chosen: train without it first, then "
             "add '--recipe RUN', the folder of that run"
         )
+    found = read_recipe(recipe)
     is_chosen = len(found.stages) == len(found.groups)
     if not is_chosen or (len(found.groups) > 1 and found.factors is None):
         raise DataError(

@@ -1,4 +1,4 @@
-"""Write a page about the model of a run that opens in any browser."""
+"""Write an HTML page about the model of a run."""
 
 import argparse
 import sys
@@ -12,7 +12,7 @@ from kblrn_pyg.training.run import Run
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", help="the folder that 'kblrn train' wrote")
     parser.add_argument(
-        "--dataset", help="the data set, if the run does not say which, or it moved"
+        "--dataset", help="the data set, if the run does not name it or it has moved"
     )
     parser.add_argument(
         "--out", metavar="FILE", help="the page (default: report.html in the folder)"
@@ -29,11 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=6,
         metavar="N",
-        help="at most how many relations, those with the most test triples, to show "
-        "rules and numerical differences of (default: 6)",
+        help="the maximum number of relations to show rules and numerical "
+        "differences of; those with the most test triples are chosen (default: 6)",
     )
     parser.add_argument(
-        "--seed", type=int, default=0, help="the seed of the choice of test queries"
+        "--seed", type=int, default=0, help="the seed for choosing test queries"
     )
 
 

@@ -10,12 +10,12 @@ from kblrn_pyg.training.run import Run
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     parser.add_argument(
-        "file", help="the triples by name: .tsv, .txt, .csv, .gz or not, or .parquet"
+        "file", help="triples by name: .tsv, .txt or .csv, optionally .gz, or .parquet"
     )
     parser.add_argument(
         "--header",
         action=argparse.BooleanOptionalAction,
-        help="whether the first row is a header (default: if it consists of well-known "
+        help="whether the first row is a header (default: if it consists of known "
         "names such as head, relation, tail)",
     )
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""Ask the model of a run on a page in the browser."""
+"""Query the model of a run on a page in the browser."""
 
 import argparse
 import importlib.util
@@ -18,21 +18,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--host",
         default="127.0.0.1",
-        help="the address to listen at (default: 127.0.0.1, which only this machine "
+        help="the address to listen on (default: 127.0.0.1, which only this machine "
         "can reach)",
     )
     parser.add_argument(
         "--port",
         type=int,
         default=8237,
-        help="the port, 0 for any that is free (default: 8237)",
+        help="the port, or 0 for any free port (default: 8237)",
     )
     parser.add_argument(
         "--allow-host",
         action="append",
         default=[],
         metavar="NAME",
-        help="a further name by which browsers may call it",
+        help="an additional host name that requests may use (repeatable)",
     )
     parser.add_argument("--title", help="(default: the name of the run)")
     parser.add_argument(
@@ -67,6 +67,6 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _title(path: Path) -> str:
-    """Returns what the run is called, be it a folder or its model file."""
+    """Returns the name of the run, given its folder or its model file."""
     path = path.resolve()
     return path.parent.name if path.name == "model.pt" else path.stem

@@ -9,7 +9,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kblrn_pyg.cli.left_out import says_what_is_left_out
 from kblrn_pyg.cli.options import (
+    add_dataset,
     add_settings,
     given_settings,
     has_several_processes,
@@ -19,10 +21,17 @@ from kblrn_pyg.cli.options import (
     shows_progress,
     tell,
 )
-from kblrn_pyg.cli.recipe_options import NO_RECIPE, add_recipe, is_staged, recipe_of
+from kblrn_pyg.cli.recipe_options import (
+    NO_RECIPE,
+    add_all_facts,
+    add_recipe,
+    check_chosen,
+    is_staged,
+    recipe_of,
+)
 from kblrn_pyg.cli.training_job import Job, as_groups, only_facts
 from kblrn_pyg.data import DataError
-from kblrn_pyg.datasets.names import COUNTS, check_name, known_name
+from kblrn_pyg.datasets.names import check_name, known_name
 from kblrn_pyg.nn.settings import (
     INSTANCES,
     SCORER_NAMES,
@@ -44,9 +53,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StartSettings:
-    """What a training starts from."""
+    """What training starts from."""
 
-    begin_with: str | None = setting(None, "a run whose experts to begin with")
+    begin_with: str | None = setting(None, "a run whose experts the model starts from")
 
 
 # What can be set, by its group in settings.json.
@@ -59,28 +68,26 @@ GROUPS: dict[str, Any] = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "dataset",
-        help=f"one of {', '.join(COUNTS)}, or the directory of an imported data set",
-    )
-    parser.add_argument("--root", help="where data sets are kept")
+    add_dataset(parser)
     parser.add_argument(
         "--out", help="the folder of the run (default: runs/DATASET-EXPERTS-seedSEED)"
     )
     parser.add_argument(
         "--resume",
         action="store_true",
-        help="continue a run; its settings need not be given again",
+        help="continue a run with its stored settings",
     )
     add_recipe(parser)
+    add_all_facts(parser)
     parser.add_argument("--threads", type=int, help="the number of threads")
     parser.add_argument(
-        "--tensorboard", action="store_true", help="log for TensorBoard, too"
+        "--tensorboard", action="store_true", help="also log for TensorBoard"
     )
     for group in GROUPS.values():
         add_settings(parser, group)
 
 
+@says_what_is_left_out()
 def run(options: argparse.Namespace) -> None:
     if options.threads is not None and options.threads < 1:
         raise DataError(f"--threads must be positive (got {options.threads})")
@@ -93,6 +100,8 @@ def run(options: argparse.Namespace) -> None:
             f"--experts must be one of {', '.join(INSTANCES)} (got {experts!r})"
         )
     recipe = recipe_of(options)
+    if options.all_facts and not options.resume:
+        check_chosen(recipe, hasattr(options, "epochs"))
     of = experts if recipe == NO_RECIPE else Path(recipe).stem
     name = f"{Path(options.dataset).name}-{of}-seed{seed}"
     folder = Run(options.out or f"runs/{name}", options.tensorboard)
@@ -112,7 +121,7 @@ def run(options: argparse.Namespace) -> None:
 
     root = options.root or stored.get("root")
     device = find_device(options.device or stored.get("device", "auto"))
-    splits = load_dataset(options.dataset, root)
+    splits = load_dataset(options.dataset, root, make=root == options.root)
     all_facts = options.all_facts or stored.get("all_facts", False)
     about = {
         "dataset": options.dataset,
@@ -148,7 +157,7 @@ def run(options: argparse.Namespace) -> None:
 def _by_size(
     groups: Mapping[str, Any], options: argparse.Namespace, num_nodes: int
 ) -> dict[str, Any]:
-    """Chooses what was not given by the size of the knowledge base."""
+    """Chooses settings that were not given, by the size of the knowledge base."""
     model, training = groups["model"], groups["training"]
     given = given_settings(options, type(model)), given_settings(options, FitSettings)
     can_be_sparse = "l" in model.experts and set(model.scorer) <= set(SCORER_NAMES)
@@ -161,7 +170,7 @@ def _by_size(
 
 
 def _with_absolute_paths(options: argparse.Namespace) -> argparse.Namespace:
-    """Makes paths mean the same tomorrow and in another directory."""
+    """Makes paths absolute, so that they stay valid in another directory."""
     paths = {}
     for name in ("begin_with", "rules"):
         path = getattr(options, name, "provided")
@@ -176,8 +185,9 @@ def _with_absolute_paths(options: argparse.Namespace) -> argparse.Namespace:
 def _stored_by_first(folder: Run, resume: bool) -> tuple["Settings", bool]:
     """Returns the settings of a run, and whether it continues.
 
-    Of several processes, the first one looks: the others may come after it has
-    begun to write. What ``torchrun`` has started again continues by itself.
+    With several processes, only the first one checks, because it may already have
+    begun to write when the others start. Processes that ``torchrun`` restarts
+    resume automatically.
     """
     if os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0":
         resume = resume or folder.settings_path.exists()
@@ -204,7 +214,7 @@ def _stored_settings(folder: Run, resume: bool) -> "Settings":
 
 
 def _continued(stored: "Settings", options: argparse.Namespace) -> dict[str, Any]:
-    """Returns the groups of a run that continues, perhaps to more epochs."""
+    """Returns the settings of a run that continues, possibly with more epochs."""
     groups = {
         name: settings_from(stored.get(name, {}), cls) for name, cls in GROUPS.items()
     }
@@ -223,7 +233,7 @@ def _continued(stored: "Settings", options: argparse.Namespace) -> dict[str, Any
 
 
 def _warn_of_unused(groups: Mapping[str, Any]) -> None:
-    """Warns of rule settings without an expert for them, as the model of its own."""
+    """Warns about rule settings without an expert that uses them."""
     rules = groups["rules"]
     used_by = {field.name: field.metadata["expert"] for field in fields(rules)}
     experts = groups["model"].experts

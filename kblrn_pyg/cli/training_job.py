@@ -1,8 +1,10 @@
 """Training, testing and printing, whatever the recipe."""
 
 import argparse
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kblrn_pyg.cli.options import (
@@ -14,7 +16,8 @@ from kblrn_pyg.cli.options import (
     tell,
 )
 from kblrn_pyg.data import DataError
-from kblrn_pyg.recipes.files import RECIPE_NAME, write_recipe
+from kblrn_pyg.recipes.files import RECIPE_NAME, read_recipe, write_recipe
+from kblrn_pyg.recipes.named import NAMES
 from kblrn_pyg.recipes.recipe import OTHERS, Factor, Recipe, Stage
 from kblrn_pyg.settings import changed
 from kblrn_pyg.training.run import Run
@@ -46,7 +49,7 @@ def as_recipe(groups: Mapping[str, Any], epochs: int) -> Recipe:
 
 
 def only_facts(splits: "Splits") -> "Splits":
-    """Returns a knowledge base that knows all facts, and nothing to ask."""
+    """Returns a knowledge base with all facts as training triples."""
     from kblrn_pyg.data import with_all_facts
 
     tell("learning from all facts, so that no evaluation is possible")
@@ -55,7 +58,7 @@ def only_facts(splits: "Splits") -> "Splits":
 
 @dataclass
 class Job:
-    """A training, its folder and its data set."""
+    """A training run with its folder and its data set."""
 
     folder: Run
     splits: "Splits"
@@ -64,7 +67,7 @@ class Job:
 
     @property
     def material(self) -> "Material":
-        """What to learn from."""
+        """The data to train on."""
         from kblrn_pyg.recipes.material import Material
         from kblrn_pyg.runs import other_answers
 
@@ -76,7 +79,7 @@ class Job:
     def plan(
         self, recipe: str, options: argparse.Namespace, groups: Mapping[str, type]
     ) -> Recipe:
-        """Returns the recipe to train by: that of a run that goes on, or a new one."""
+        """Returns the recipe: that of a run that is continued, or a new one."""
         from kblrn_pyg.recipes.apply import stored_plan
         from kblrn_pyg.recipes.choose import choose_recipe
 
@@ -84,13 +87,15 @@ class Job:
         changes = {name: given_settings(options, groups[name]) for name in names}
         if (plan := stored_plan(self.folder)) is not None:
             return _continued(plan, options, changes)
+        if recipe == "auto" and is_first_process():
+            tell("recipe auto: timing the first batches on this machine")
         found = choose_recipe(recipe, self.material, options.budget, changes)
         if is_first_process():
             tell(f"recipe {found.name}: {found.why or 'as it was given'}")
         return found
 
     def train_in_stages(self, plan: Recipe) -> None:
-        """Trains experts apart, and says how it went."""
+        """Trains experts separately, and reports the results."""
         from kblrn_pyg.recipes.apply import carry_out, described
 
         self.folder.settings = self.settings | described(plan)
@@ -107,7 +112,7 @@ class Job:
         self._finish(done.model, figures, lines, " and ".join(last))
 
     def train_together(self, model: "KBLRN", groups: Mapping[str, Any]) -> None:
-        """Trains all experts together, and says how it went."""
+        """Trains all experts together, and reports the results."""
         from kblrn_pyg.training import fit
 
         self.folder.settings = self.settings
@@ -137,7 +142,8 @@ class Job:
         self._finish(model, figures, [_epochs_text(result)], last)
 
     def _asks(self, split: str) -> bool:
-        """Tells whether a split has triples; those of imported data sets need not."""
+        """Returns whether a split has triples, which may not be the case for
+        imported data sets."""
         from kblrn_pyg.data.kb import num_edges
 
         if split not in self.splits:
@@ -170,17 +176,24 @@ class Job:
                 f"the best epoch of {last} was the last one: more epochs may help "
                 "('--resume --epochs N')"
             )
+        begins_with = self.settings.get("start", {}).get("begin_with")
+        is_asked = all(self._asks(split) for split in ("val", "test"))
+        if "n" in model.instance and is_asked and not begins_with:
+            command = shlex.join(["kblrn", "control", str(self.folder.path)])
+            print(f"'{command}' tells whether the numbers are used")
         print("\n".join(lines) + f"; saved {self.folder.path}")
 
 
 def _continued(
     plan: Recipe, options: argparse.Namespace, changes: Mapping[str, Any]
 ) -> Recipe:
-    """Returns the plan of a run that continues, perhaps to more epochs."""
-    if options.recipe is not None and options.recipe != plan.name:
+    """Returns the plan of a run that continues, possibly with more epochs."""
+    given = options.recipe
+    if given not in (None, *NAMES) and Path(given).exists():
+        given = read_recipe(given).name  # as the command that began it said
+    if given is not None and given != plan.name:
         raise DataError(
-            f"the run was made by recipe {plan.name}, it cannot continue by "
-            f"{options.recipe}"
+            f"the run was made by recipe {plan.name}, it cannot continue by {given}"
         )
     for group, values in changes.items():
         for name, value in values.items():
@@ -221,6 +234,6 @@ def _factor_text(factor: Factor) -> str:
 
 
 def _is_last(result: "FitResult") -> bool:
-    """Tells whether a longer training might have found something better."""
+    """Returns whether longer training might have found something better."""
     best = result.best_epoch
     return best is not None and best == result.epochs_done and len(result.history) > 1

@@ -1,4 +1,4 @@
-"""Look for good settings, and print them as a recipe."""
+"""Search for good settings, and print them as a recipe."""
 
 import argparse
 from importlib.util import find_spec
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from kblrn_pyg.cli.options import (
+    add_dataset,
     add_settings,
     given_settings,
     shows_progress,
@@ -13,7 +14,7 @@ from kblrn_pyg.cli.options import (
 )
 from kblrn_pyg.cli.recipe_options import NO_RECIPE
 from kblrn_pyg.data import DataError
-from kblrn_pyg.datasets.names import COUNTS, check_name
+from kblrn_pyg.datasets.names import check_name
 from kblrn_pyg.nn.settings import ModelSettings
 from kblrn_pyg.recipes.device import DEVICES
 from kblrn_pyg.recipes.files import RECIPE_NAME, recipe_text
@@ -27,20 +28,16 @@ _GROUPS = (ModelSettings, RuleSettings, FitSettings)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "dataset",
-        help=f"one of {', '.join(COUNTS)}, or the directory of an imported data set",
-    )
-    parser.add_argument("--root", help="where data sets are kept")
+    add_dataset(parser)
     parser.add_argument(
         "--trials",
         type=int,
         default=30,
-        help="the number of trials, those of earlier calls included (default: 30)",
+        help="the number of trials, including those of earlier calls (default: 30)",
     )
     parser.add_argument(
         "--out",
-        help="the folder that keeps all trials; the same command goes on with them "
+        help="the folder of all trials; run the same command again to continue "
         "(default: runs/DATASET-tuned)",
     )
     parser.add_argument(

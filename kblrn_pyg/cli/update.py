@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from kblrn_pyg.cli.options import add_run
+from kblrn_pyg.cli.options import add_header, add_run
 from kblrn_pyg.data import DataError
 from kblrn_pyg.training.run import Run
 
@@ -18,24 +18,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--numbers",
         metavar="FILE",
-        help="numbers to add, or to replace: entity, attribute, value",
+        help="numbers to add or replace: entity, attribute, value",
     )
     parser.add_argument(
-        "--retract", metavar="FILE", help="facts to take away: head, relation, tail"
+        "--retract", metavar="FILE", help="facts to remove: head, relation, tail"
     )
     parser.add_argument(
         "--fold-in",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="learn embeddings of new entities in a few steps; without, experts with "
-        "embeddings are silent about them (default: --fold-in)",
+        help="learn embeddings of new entities in a few steps; otherwise, experts "
+        "with embeddings give them a score of zero (default: --fold-in)",
     )
-    parser.add_argument(
-        "--header",
-        action=argparse.BooleanOptionalAction,
-        help="whether the first row of each file is a header (default: if it consists "
-        "of well-known names such as head, relation, tail)",
-    )
+    add_header(parser)
     parser.add_argument(
         "--out",
         metavar="FILE",

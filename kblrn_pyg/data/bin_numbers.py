@@ -14,19 +14,21 @@ from kblrn_pyg.settings import check_bins
 
 
 class BinNumbers(BaseTransform):
-    r"""Adds bins of numbers to a knowledge base, as entities, and as facts which
-    number lies in which bin, for models that see facts alone, such as embeddings.
+    r"""Adds bins of numbers to a knowledge base as entities, and facts that link
+    entities to the bins of their numbers, for models that only use facts, such as
+    embeddings.
 
-    The known values of an attribute are cut at quantiles into two bins, into four, and
-    so on, see :meth:`quantile_intervals`. A relation named after the attribute,
-    :obj:`"birth_year in"`, leads from an entity to its bin of every size, such as
-    :obj:`"1900 ≤ birth_year < 1950"`. Entities without a number have no such fact. All
-    splits of a data set, which have the same numbers, get the same bins; what a
-    validation or a test set asks about stays the same, while a training set asks about
-    the new facts, too. Node types that :meth:`unify_types` kept are left out.
+    The known values of an attribute are split at quantiles into two bins, four
+    bins, and so on, see :meth:`quantile_intervals`. A relation named after the
+    attribute, :obj:`"birth_year in"`, leads from an entity to its bin of every
+    size, such as :obj:`"1900 ≤ birth_year < 1950"`. Entities without a number have
+    no such fact. All splits of a data set have the same numbers, and so get the
+    same bins. The queries of a validation or test set stay the same, while those of
+    a training set include the new facts. Node types that :meth:`unify_types` kept
+    are dropped.
 
     Args:
-        num_bins (int, optional): The largest number of bins of an attribute, a power
+        num_bins (int, optional): The maximum number of bins of an attribute, a power
             of two. (default: :obj:`16`)
 
     Example:

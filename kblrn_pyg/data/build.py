@@ -1,4 +1,4 @@
-"""From what the readers give to the knowledge base of every split."""
+"""Builds the knowledge base of every split from the output of the readers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,23 +19,23 @@ from kblrn_pyg.data.values import NamedValues
 
 @dataclass
 class BuildReport:
-    r"""What was noticed while a knowledge base was built.
+    r"""The observations made while a knowledge base was built.
 
     Args:
         num_triples (dict): The number of triples in each split.
         num_duplicates (dict): Repeated triples that were dropped.
         num_in_training (dict): Triples that are also training triples.
-        num_unseen (dict): Triples with an entity or a relation that training
-            does not have; they are kept.
+        num_unseen (dict): Triples with an entity or a relation that does not occur
+            in training; they are kept.
         num_averaged (int): Values merged into a mean.
         num_foreign_values (int): Values of entities without triples.
         rare_attributes (list): Attributes left out, because too few entities
             have a value.
         num_other_literals (int): Skipped literals that are not numerical.
-        num_unknown_values (int): Numbers that are not known, as their cells say.
+        num_unknown_values (int): Cells that mark a number as unknown.
         wide_columns (list): The attributes that wide tables have.
         text_columns (list): Columns of wide tables without numbers, left out.
-        num_labels (int): How many identifiers got a name.
+        num_labels (int): The number of identifiers that got a name.
         num_foreign_labels (int): Labels of identifiers that do not occur.
     """
 
@@ -54,7 +54,7 @@ class BuildReport:
     num_foreign_labels: int = 0
 
     def lines(self) -> list[str]:
-        """Returns one line for everything that was noticed."""
+        """Returns one line per observation."""
         by_split = [
             (self.num_duplicates, "repeated triples dropped"),
             (self.num_in_training, "triples are also training triples"),
@@ -101,9 +101,9 @@ def build_kb(
         splits (dict): The triples of each split, with :obj:`"train"` first.
         values (NamedValues, optional): The numerical values.
             (default: :obj:`None`)
-        labels (dict, optional): A name to read for some identifiers of entities,
+        labels (dict, optional): A readable name for some identifiers of entities,
             relations and attributes. (default: :obj:`None`)
-        min_entities (int, optional): The least number of entities of the
+        min_entities (int, optional): The minimum number of entities of the
             knowledge base that must have a value of an attribute to keep it.
             (default: :obj:`5`)
         shorten_attributes (bool, optional): If set to :obj:`True`, names of

@@ -1,4 +1,4 @@
-"""Which entities may answer queries, and how many answers these have."""
+"""The entities that may answer queries, and the number of answers of a query."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,8 @@ class Candidates:
         kb (HeteroData): The knowledge base.
         kind (str): :obj:`"all"`; :obj:`"observed"`, those that the relation has on
             that side in training, its domain or its range; or :obj:`"types"`, those
-            of the node type that it has there, which needs a knowledge base made by
-            :meth:`~kblrn_pyg.data.unify_types`.
+            of the relation's node type on that side, which needs a knowledge base
+            created by :meth:`~kblrn_pyg.data.unify_types`.
     """
 
     def __init__(self, kb: HeteroData, kind: str) -> None:
@@ -63,7 +63,7 @@ class Candidates:
         return np.flatnonzero(self._kb["entity"].type.numpy() == wanted)
 
     def mask(self, rel: int, side: str) -> NDArray[np.bool_]:
-        r"""Tells of each entity whether it may be on one side of a relation.
+        r"""Returns for each entity whether it may be on one side of a relation.
 
         Args:
             rel (int): The relation.
@@ -75,15 +75,16 @@ class Candidates:
 
 
 def single_valued(kb: HeteroData) -> dict[str, NDArray[np.bool_]]:
-    r"""Recognises relations with one answer to each query: at most one in 99 % of the
-    queries that facts answer, of which there are at least ten.
+    r"""Finds relations whose queries have a single answer: at least 99 % of the
+    queries that facts answer have exactly one, and there are at least ten such
+    queries.
 
     Args:
         kb (HeteroData): The knowledge base.
 
     Returns:
-        For each side that is asked for, whether each relation is. A birthplace is
-        single-valued if tails are asked for, and not if heads are.
+        For each side of the answer, whether each relation is single-valued. A
+        birthplace is single-valued if tails are asked for, but not if heads are.
     """
     head, rel, tail = (column.numpy() for column in flat_triples(kb))
     size, number = int(kb["entity"].num_nodes), len(kb.edge_types)

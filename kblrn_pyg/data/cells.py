@@ -1,4 +1,4 @@
-"""Numbers and dates as people write them in tables."""
+"""Numbers and dates in the notations that people use in tables."""
 
 import math
 
@@ -12,7 +12,7 @@ UNKNOWN = {
 
 
 def is_number(text: str) -> bool:
-    """Tells whether a text is a finite number."""
+    """Returns whether a text is a finite number."""
     try:
         # float() reads "1_000" as a number, people who export tables do not.
         return "_" not in text and math.isfinite(float(text))
@@ -24,13 +24,13 @@ def read_cell(text: str, decimal: str = ".") -> float | None:
     r"""Reads the number or the date of a cell.
 
     Args:
-        text (str): What is written. A date in the order of year, month and day
+        text (str): The text of the cell. A date in the order year, month, day
             becomes a decimal year, see :meth:`decimal_year`.
         decimal (str, optional): The decimal point. (default: :obj:`"."`)
 
     Returns:
-        The number, :obj:`nan` if it is not known, and :obj:`None` for anything
-        else, infinite numbers included.
+        The number, :obj:`nan` if it is unknown, and :obj:`None` for anything else,
+        including infinite numbers.
 
     Example:
         >>> read_cell("1950"), read_cell("2026-07-02"), read_cell("NaN")

@@ -1,4 +1,4 @@
-"""Numbers that say less than the true ones, to tell whether these are used."""
+"""Altered numbers, to test whether a model uses the true ones."""
 
 import copy
 
@@ -15,14 +15,15 @@ CONTROLS = {
 
 
 def control_numbers(data: HeteroData, control: str, seed: int = 0) -> HeteroData:
-    r"""Returns the same knowledge base with other numbers where there are numbers.
+    r"""Returns the same knowledge base with altered numbers; unknown numbers stay
+    unknown.
 
     Args:
         data (HeteroData): The knowledge base.
         control (str): :obj:`"true"` changes nothing, :obj:`"permuted"` permutes
-            each attribute among the entities that have it, :obj:`"random"`
-            draws uniformly between its least and its greatest number,
-            :obj:`"known"` makes all numbers equal.
+            each attribute among the entities that have it, :obj:`"random"` draws
+            uniformly between its minimum and its maximum, :obj:`"known"` makes all
+            numbers equal.
         seed (int, optional): The seed. (default: :obj:`0`)
     """
     if control not in CONTROLS:

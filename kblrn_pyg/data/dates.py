@@ -17,12 +17,12 @@ _DAYS_BEFORE = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365)
 def decimal_year(text: str) -> float:
     r"""Turns an XML Schema date into a decimal year.
 
-    A space may stand for the :obj:`T` before the time, as in tables of pandas, and a
-    month and a day of :obj:`00`, as in Wikidata, are not known.
+    A space may replace the :obj:`T` before the time, as in pandas, and a month or
+    day of :obj:`00`, as in Wikidata, is unknown.
 
-    A day becomes its noon and a month its middle, while a year without a month
-    stays an integer; the time zone is ignored, as it moves a date by less than
-    0.002 years. Anything that is not a date becomes :obj:`nan`.
+    A day is represented by its noon and a month by its middle, while a year without
+    a month stays an integer. The time zone is ignored, because it changes a date by
+    less than 0.002 years. Anything that is not a date becomes :obj:`nan`.
 
     Args:
         text (str): A :obj:`gYear`, :obj:`gYearMonth`, :obj:`date` or

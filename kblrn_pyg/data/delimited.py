@@ -1,4 +1,4 @@
-"""Large delimited files, read by kernels where that makes no difference but time."""
+"""Large delimited files, read by kernels with the same results as row by row."""
 
 import csv
 import logging
@@ -36,11 +36,12 @@ READ_BYTES = 1 << 20
 
 
 class _UnusualError(ValueError):
-    """Something that kernels may read in another way than :meth:`read_rows`."""
+    """Raised for content that kernels may read differently from
+    :meth:`read_rows`."""
 
 
 class _Rows(NamedTuple):
-    """Rows cut into fields."""
+    """Rows that are split into fields."""
 
     text: NDArray[np.uint8]
     fields: "Fields"
@@ -53,11 +54,11 @@ def read_large(
     progress: bool = False,
     names: NameTable | None = None,
 ) -> Encoded | None:
-    r"""Reads a large file as :meth:`read_rows` does, in less time.
+    r"""Reads a large file with the same result as :meth:`read_rows`, in less time.
 
-    Returns :obj:`None` if :meth:`read_rows` is to read the file: if it is small, or
-    if there is anything wrong or unusual about the file, which :meth:`read_rows`
-    tells with its line.
+    Returns :obj:`None` if :meth:`read_rows` should read the file instead: if it is
+    small, or if anything about it is wrong or unusual, which :meth:`read_rows`
+    reports with the line.
 
     Args:
         path (pathlib.Path): The file.
@@ -102,7 +103,7 @@ def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _ahead(items: Iterator[Any]) -> Iterator[Any]:
-    """Makes the next item while the last one is used."""
+    """Prepares the next item while the current one is used."""
     from kblrn_pyg.kernels.threads import default_threads
 
     if default_threads() == 1:
@@ -117,7 +118,7 @@ def _ahead(items: Iterator[Any]) -> Iterator[Any]:
 
 
 class _Reader:
-    """Reads blocks of lines, one after the other, and notices what is unusual."""
+    """Reads consecutive blocks of lines, and detects unusual content."""
 
     def __init__(self, path: Path, wanted: Columns, names: NameTable | None) -> None:
         wanted.check()
@@ -202,7 +203,7 @@ class _Reader:
                     raise _UnusualError("names with unusual spaces")
 
     def _begin(self, content: bytes) -> bytes:
-        """Looks at the first row, and leaves it out if it is a header."""
+        """Checks the first row, and skips it if it is a header."""
         content = content.removeprefix(BOM)
         end = content.find(b"\n") + 1 or len(content)
         line = content[:end]

@@ -1,4 +1,4 @@
-"""Numbers that follow from others: of one entity, or of two entities together."""
+"""Numbers derived from others: of one entity, or of two entities together."""
 
 import copy
 import re
@@ -20,12 +20,13 @@ _FORM = re.compile(r"([^=]+)=\s*(\w+)\s*\(([^()]*)\)\s*")
 
 
 def derive(data: HeteroData, *declarations: str) -> HeteroData:
-    r"""Returns the same knowledge base, with more numbers of two entities together.
+    r"""Returns the same knowledge base, with values derived from the numbers of two
+    entities.
 
-    Layers of numbers (:obj:`numerical="layer"`) look at them beside the
+    Layers of numbers (:obj:`numerical="layer"`) use them in addition to the
     differences of attributes:
 
-    * :obj:`"distance = haversine(latitude, longitude)"` is the distance of two
+    * :obj:`"distance = haversine(latitude, longitude)"` is the distance between two
       places in kilometres.
     * :obj:`"age = difference(year, birth_year)"` is the :obj:`year` of the head
       minus the :obj:`birth_year` of the tail.
@@ -36,7 +37,7 @@ def derive(data: HeteroData, *declarations: str) -> HeteroData:
 
     Args:
         data (HeteroData): The knowledge base.
-        *declarations (str): What to derive.
+        *declarations (str): The declarations.
 
     Raises:
         DataError: If a declaration cannot be understood, or its attributes have
@@ -55,8 +56,8 @@ def derive(data: HeteroData, *declarations: str) -> HeteroData:
 
 
 def derived_attributes(data: HeteroData) -> list[PairAttribute]:
-    r"""Returns what :meth:`derive` declared, and the distance of places, if there is
-    one attribute called latitude and one called longitude.
+    r"""Returns the declarations of :meth:`derive`, and the distance between places,
+    if exactly one attribute is called latitude and one longitude.
 
     Args:
         data (HeteroData): The knowledge base.
@@ -70,7 +71,8 @@ def derived_attributes(data: HeteroData) -> list[PairAttribute]:
     ]
     has_place = len(place[0]) == len(place[1]) == 1
     is_declared = any(one.kind == "haversine" for one in found)
-    if has_place and not is_declared and "distance" not in names:
+    is_taken = "distance" in [*names, *(one.name for one in found)]
+    if has_place and not is_declared and not is_taken:
         (latitude,), (longitude,) = place
         distance = PairAttribute("distance", "haversine", latitude, longitude)
         if _are_places(data["entity"].x, distance):
@@ -84,7 +86,7 @@ def add_attribute(
     function: Callable[..., Floats],
     columns: Sequence[str],
 ) -> HeteroData:
-    r"""Returns the same knowledge base with another attribute of each entity.
+    r"""Returns the same knowledge base with an additional attribute.
 
     .. code-block:: python
 

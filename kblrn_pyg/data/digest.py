@@ -1,4 +1,4 @@
-"""Digests that tell one knowledge base from another."""
+"""Digests that identify a knowledge base."""
 
 import hashlib
 from itertools import chain, islice

@@ -26,11 +26,11 @@ class Encoded(NamedTuple):
 
 
 def encode(columns: Sequence[Any], wanted: Columns, first_line: int = 1) -> Encoded:
-    r"""Numbers names in their order of appearance, row by row.
+    r"""Assigns ids to names in their order of appearance, row by row.
 
     Args:
-        columns (sequence): Three :class:`pyarrow.ChunkedArray`, of dictionaries,
-            or of numbers for the values.
+        columns (sequence): Three :class:`pyarrow.ChunkedArray` objects, of
+            dictionaries, or of numbers for the values.
         wanted (Columns): What the columns are.
         first_line (int, optional): The line of the first row.
             (default: :obj:`1`)

@@ -1,4 +1,4 @@
-"""The one error of everything that reads what a user wrote."""
+"""The error that is raised for all problems in the user's data."""
 
 import os
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from kblrn_pyg.printable import printable, shortened
 class DataError(ValueError):
     r"""Raised when an input file, a name or a knowledge base cannot be used.
 
-    The message is one line, meant for the person who wrote the input:
+    The message is a single line for the author of the input:
     :obj:`path:line: what is wrong and what was expected`.
 
     Args:
@@ -29,14 +29,15 @@ class DataError(ValueError):
         self.line = line
         # Quoted input may hold line ends, commands to a terminal, or a whole book.
         message = shortened(printable(message))
-        place = "".join(f"{part}:" for part in (self.path, line) if part is not None)
+        shown = None if self.path is None else shortened(printable(self.path))
+        place = "".join(f"{part}:" for part in (shown, line) if part is not None)
         super().__init__(f"{place} {message}" if place else message)
 
 
 class HeaderError(DataError):
-    r"""Raised when the first row of a file may be a header, of unknown names.
+    r"""Raised when the first row of a file may be a header with unknown names.
 
-    Whoever asks the person that wrote the file gets by with what it says.
+    It has the information that is needed to ask the user.
 
     Args:
         message (str): What is wrong and what was expected.

@@ -1,4 +1,4 @@
-"""A knowledge base that knows the facts of all splits."""
+"""A knowledge base with the facts of all splits."""
 
 import copy
 from collections.abc import Mapping
@@ -8,9 +8,10 @@ from torch_geometric.data import HeteroData
 
 
 def with_all_facts(splits: Mapping[str, HeteroData]) -> HeteroData:
-    r"""Returns the knowledge base with what all splits ask about as known facts.
+    r"""Returns the knowledge base with the triples of all splits as known facts.
 
-    A model that learns from it cannot be evaluated: there is nothing left to ask.
+    A model that is trained on it cannot be evaluated, because no triples are held
+    out.
 
     Args:
         splits (dict): The splits, with :obj:`"train"` among them.

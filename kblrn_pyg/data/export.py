@@ -1,4 +1,4 @@
-"""Knowledge bases for networkx."""
+"""Conversion of knowledge bases to networkx."""
 
 import networkx as nx
 from torch_geometric.data import HeteroData

@@ -1,4 +1,4 @@
-"""Where the splits of a knowledge base are: in a folder, or in one object."""
+"""Finds the splits of a knowledge base in a folder or in an object."""
 
 import os
 import re
@@ -31,9 +31,9 @@ class Splits:
     r"""The sources of a knowledge base.
 
     Args:
-        triples (dict): The sources of each split, in the order of their parts.
-        numbers (list): Those of numbers.
-        labels (list): Those of labels.
+        triples (dict): The sources of each split, in order.
+        numbers (list): The sources of numbers.
+        labels (list): The sources of labels.
     """
 
     triples: dict[str, list[Source]] = field(default_factory=dict)
@@ -42,13 +42,13 @@ class Splits:
 
 
 def splits_of(source: Any) -> Splits | None:
-    r"""Returns the splits that a source has, :obj:`None` if it is not of several.
+    r"""Returns the splits of a source, or :obj:`None` if it does not have several.
 
     Args:
-        source: A folder with files :obj:`train`, :obj:`valid` and :obj:`test`, of any
-            ending and in parts or not, and perhaps :obj:`numbers` and :obj:`labels`;
-            a dictionary of splits, as a :obj:`DatasetDict` of Hugging Face is; or a
-            :obj:`Dataset` of PyKEEN.
+        source: A folder with files :obj:`train`, :obj:`valid` and :obj:`test`, with
+            any ending and in one or several pieces, and optionally :obj:`numbers`
+            and :obj:`labels`; a dictionary of splits, such as a :obj:`DatasetDict`
+            of Hugging Face; or a :obj:`Dataset` of PyKEEN.
     """
     if isinstance(source, (str, os.PathLike)):
         return _in_folder(Path(source)) if Path(source).is_dir() else None

@@ -1,4 +1,4 @@
-"""What a PyG graph asks about, and which columns of its features are numbers."""
+"""The queries of a PyG graph, and the columns of its features that are numbers."""
 
 import warnings
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ def _no_edges(store: EdgeStorage) -> Tensor:
 
 
 def column_names(store: Any, where: str, prefix: str = "") -> list[str]:
-    """Returns the names of the columns of :obj:`x`, or makes them with a warning.
+    """Returns the names of the columns of :obj:`x`, or creates them with a warning.
 
     Features that are most likely not numbers get no names.
     """

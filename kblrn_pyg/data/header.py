@@ -1,4 +1,4 @@
-"""The columns of a file that are read, and the header that names them."""
+"""The columns of a file to read, and the header that names them."""
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
@@ -50,19 +50,19 @@ class Columns:
     r"""The columns to read, and how to find them.
 
     Args:
-        names (tuple): Their names, which may have other well-known ones.
+        names (tuple): Their names; known synonyms are accepted, too.
         header (bool, optional): Whether the first row of a file is a header. If
-            :obj:`None`, a first row made of well-known column names is one,
+            :obj:`None`, a first row made of known column names is one,
             and columns may be in any order; triples whose first row might be
             one are refused. (default: :obj:`None`)
-        given (sequence, optional): What the columns are called instead; there
-            may be further ones. (default: :obj:`None`)
-        other_names (container, optional): Names that are not those of columns.
+        given (sequence, optional): The names of the columns, if they differ; there
+            may be other columns. (default: :obj:`None`)
+        other_names (container, optional): Names that are not column names.
             (default: :obj:`()`)
-        separator (str, optional): What separates the fields of a file.
-            (default: :obj:`None`, what its name and its first row tell)
-        num_required (int, optional): How many columns, from the first on, must not
-            be empty. (default: :obj:`None`, all but numbers and labels)
+        separator (str, optional): The separator of fields in a file.
+            (default: :obj:`None`, detected from its name and its first row)
+        num_required (int, optional): The number of leading columns that must not be
+            empty. (default: :obj:`None`, all but numbers and labels)
     """
 
     names: tuple[str, ...]
@@ -76,7 +76,7 @@ class Columns:
         return f"{len(self.names)}: {', '.join(self.names)}"
 
     def find(self, found: Sequence[str]) -> list[int] | None:
-        """Returns where the columns are, if their names tell it."""
+        """Returns the positions of the columns, if their names are known."""
         folded = [name.strip().lower() for name in found]
         for header in (self.names, *_HEADERS) if self.given is None else (self.given,):
             header = [name.strip().lower() for name in header]
@@ -93,13 +93,13 @@ class Columns:
         return self.names[:number]
 
     def fit(self, fields: Sequence[str]) -> bool:
-        """Tells whether fields may be the first row of a file."""
+        """Returns whether fields may be the first row of a file."""
         if self.given is None and len(fields) == len(self.names):
             return True
         return self.find(fields) is not None and self.is_header(fields)
 
     def is_header(self, first: Sequence[str]) -> bool:
-        """Tells whether the first row of a file is a header."""
+        """Returns whether the first row of a file is a header."""
         if self.header is not None or self.given is not None:
             return self.header is not False
         found = self.find(first)
@@ -108,7 +108,7 @@ class Columns:
         return found is not None and (are_words or found == sorted(found))
 
     def check(self) -> None:
-        """Refuses what contradicts itself in files."""
+        """Refuses contradictory settings for files."""
         if self.separator is not None and len(self.separator) != 1:
             raise ValueError(
                 f"'separator' must be one character (got {self.separator!r})"
@@ -125,7 +125,7 @@ class Columns:
 def may_be_header(
     first: list[str], columns: "Sequence[NDArray[Any]]", wanted: Columns
 ) -> bool:
-    r"""Tells whether a first row that is not a known header may be an unknown one.
+    r"""Returns whether a first row that is not a known header may be an unknown one.
 
     Args:
         first (list): The first row.
@@ -141,11 +141,14 @@ def may_be_header(
 def header_order(
     first: list[str], wanted: Columns, place: tuple[Path, int]
 ) -> Sequence[int] | None:
-    """Returns where the wanted columns are if the first row is a header."""
+    """Returns the positions of the wanted columns if the first row is a header."""
     found, given = wanted.find(first), wanted.given
     if given is not None and found is None:
         message = f"the columns are {', '.join(first)}, expected {', '.join(given)}"
         raise DataError(message, *place)
+    if wanted.header is False and wanted.names == VALUES:
+        # Only triples have no header: this one would be refused as a value.
+        return found if found is not None and not is_number(first[found[-1]]) else None
     if wanted.header and wanted.names == VALUES and is_number(first[-1]):
         message = f"the value {first[-1]} is a number, expected a header"
         raise DataError(f"{message} (use --columns if only triples have one)", *place)
@@ -154,17 +157,17 @@ def header_order(
 
 
 def tells_headers(wanted: Columns) -> bool:
-    """Tells whether a first row that may be an unknown header is refused."""
+    """Returns whether a first row that may be an unknown header is refused."""
     return wanted.header is None and wanted.names == TRIPLES
 
 
 def are_other(first: list[str], wanted: Columns) -> bool:
-    """Tells whether a first row has names that are not those of columns."""
+    """Returns whether a first row has names that are not column names."""
     return any(name in wanted.other_names for name in first)
 
 
 def occurs(triple: Sequence[Any], columns: Sequence[Any]) -> bool:
-    """Tells whether some rows have the head, the relation or the tail of another."""
+    """Returns whether some rows have the head, the relation or the tail of another."""
     head, relation, tail = triple
     heads, relations, tails = columns
     return relation in relations or any(

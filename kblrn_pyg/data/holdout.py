@@ -13,12 +13,12 @@ def hold_out(
 ) -> dict[str, NamedTriples]:
     r"""Splits triples at random into training, validation and test triples.
 
-    Every entity and every relation keeps a training triple, so that nothing
-    is asked about that training has never seen.
+    Every entity and every relation keeps a training triple, so no query is about
+    anything unseen in training.
 
     Args:
         triples (NamedTriples): The triples.
-        fraction (float): The fraction that validation and test get, each.
+        fraction (float): The fraction for validation, and for test.
         seed (int, optional): The seed of the choice. (default: :obj:`0`)
     """
     if not 0 < fraction < 0.5:

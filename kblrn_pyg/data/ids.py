@@ -1,4 +1,4 @@
-"""Checks of ids, as kernels read wherever ids lead them."""
+"""Checks of ids, because kernels do not check bounds."""
 
 import operator
 from collections.abc import Mapping
@@ -10,20 +10,30 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from kblrn_pyg.printable import shortened
+
 if TYPE_CHECKING:
     from kblrn_pyg.data.queries import Queries
 
 Ids = NDArray[np.int64]
 
+_LONGEST_SHOWN = 200
+
 
 def as_ids(values: ArrayLike, kind: str) -> Ids:
-    r"""Returns ids as kernels need them, and refuses what is not one column of them.
+    r"""Returns ids in the form that kernels need, and refuses anything but a single
+    column.
 
     Args:
         values (array): The ids.
-        kind (str): What errors call them.
+        kind (str): The name in error messages.
     """
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except (RuntimeError, TypeError, ValueError):  # rows that differ, odd tensors
+        raise ValueError(
+            f"ids of {kind} must be an array of integers (got {type(values).__name__})"
+        ) from None
     if array.ndim != 1:
         raise ValueError(f"ids of {kind} must have one dimension (got {array.ndim})")
     if array.size and array.dtype.kind not in "iu":
@@ -32,19 +42,21 @@ def as_ids(values: ArrayLike, kind: str) -> Ids:
 
 
 def check_id(given: Any, kind: str, number: int) -> int:
-    r"""Returns one id, and refuses what is none; -1 is not the last one.
+    r"""Returns an id, and refuses invalid ones; -1 does not mean the last one.
 
     Args:
         given (int): The id.
-        kind (str): What errors call it.
-        number (int): The number of ids that exist.
+        kind (str): The name in error messages.
+        number (int): The number of existing ids.
     """
     try:
         found = operator.index(given)  # integers of NumPy are none of Python's
-    except TypeError:
-        raise ValueError(
-            f"the id of the {kind} must be an integer (got {given!r})"
-        ) from None
+    except (RuntimeError, TypeError):
+        found = None
+    is_truth = isinstance(given, bool) or getattr(given, "dtype", None) == torch.bool
+    if found is None or is_truth:  # True is no 1 here
+        shown = shortened(repr(given), _LONGEST_SHOWN)
+        raise ValueError(f"the id of the {kind} must be an integer (got {shown})")
     if not 0 <= found < number:
         raise ValueError(
             f"the id of the {kind} must lie in 0 to {number - 1} (got {found})"
@@ -55,15 +67,19 @@ def check_id(given: Any, kind: str, number: int) -> int:
 def check_ids(
     columns: Mapping[str, tuple[Ids | Tensor, int]], num_dims: int = 1
 ) -> None:
-    r"""Refuses ids that do not exist, and columns of different lengths.
+    r"""Refuses unknown ids, and columns of different lengths.
 
     Args:
         columns (dict): For each kind of id, the ids, and the number of ids that
             exist.
-        num_dims (int, optional): The number of dimensions that they must have.
+        num_dims (int, optional): The required number of dimensions.
             (default: :obj:`1`)
     """
     for kind, (ids, _) in columns.items():
+        if not isinstance(ids, np.ndarray | Tensor):
+            raise ValueError(
+                f"ids of {kind} must be an array (got {type(ids).__name__})"
+            )
         if ids.ndim != num_dims:
             wanted = "one dimension" if num_dims == 1 else f"{num_dims} dimensions"
             raise ValueError(f"ids of {kind} must have {wanted} (got {ids.ndim})")
@@ -75,6 +91,8 @@ def check_ids(
         if ids.dtype not in (torch.int64, np.int64):
             wanted = "of type int64" if "int" in str(ids.dtype) else "integers"
             raise ValueError(f"ids of {kind} must be {wanted} (got {ids.dtype})")
+        if isinstance(ids, Tensor) and (ids.is_meta or ids.layout != torch.strided):
+            raise ValueError(f"ids of {kind} must be dense, and not on 'meta'")
         if 0 in ids.shape:
             continue
         least, most = _extrema(ids)
@@ -84,12 +102,29 @@ def check_ids(
             )
 
 
+def as_positions(index: Any, kind: str, number: int) -> Ids:
+    r"""Returns positions, and refuses those that do not exist.
+
+    Args:
+        index (array): The positions, or a boolean mask.
+        kind (str): What errors call them.
+        number (int): The number of positions that exist, and the length of a mask.
+    """
+    array = np.asarray(index)
+    if array.dtype == np.bool_:
+        check_shape("index", array, (number,))
+        return np.flatnonzero(array)
+    positions = as_ids(array, kind)
+    check_ids({kind: (positions, number)})
+    return positions
+
+
 def check_distinct(ids: Ids | Tensor, kind: str) -> None:
     r"""Refuses ids that repeat.
 
     Args:
         ids (array): The ids.
-        kind (str): What errors call them.
+        kind (str): The name in error messages.
     """
     array = ids.numpy(force=True) if isinstance(ids, Tensor) else ids
     if (array[1:] > array[:-1]).all():  # as most of them are
@@ -101,12 +136,13 @@ def check_distinct(ids: Ids | Tensor, kind: str) -> None:
 
 
 def check_shape(name: str, array: Any, shape: tuple[int, ...]) -> None:
-    r"""Refuses an array of another shape, which kernels would leave or fill in part.
+    r"""Refuses an array of another shape, which kernels would only partly read or
+    fill.
 
     Args:
-        name (str): What errors call it.
+        name (str): The name in error messages.
         array (array): The array.
-        shape (tuple): The shape that it must have.
+        shape (tuple): The required shape.
     """
     if tuple(array.shape) != shape:
         raise ValueError(
@@ -116,12 +152,12 @@ def check_shape(name: str, array: Any, shape: tuple[int, ...]) -> None:
 
 @dataclass(frozen=True)
 class IdRanges:
-    r"""The ids that a model knows; the methods refuse all others.
+    r"""The valid ids of a model; the methods refuse all others.
 
     Args:
         num_nodes (int): The number of entities.
         num_relations (int): The number of relations.
-        device (torch.device, optional): Where indices must be.
+        device (torch.device, optional): The required device of indices.
             (default: :obj:`None`, anywhere)
     """
 
@@ -132,7 +168,7 @@ class IdRanges:
     def check_triples(
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
     ) -> None:
-        """Refuses triples of other ids, or columns that are not equally long."""
+        """Refuses triples with invalid ids, or columns of different lengths."""
         self._check("head_index", head_index, self.num_nodes)
         self._check("rel_type", rel_type, self.num_relations)
         self._check("tail_index", tail_index, self.num_nodes)
@@ -140,12 +176,12 @@ class IdRanges:
         _check_lengths("head_index", len(head_index), sizes)
 
     def check_queries(self, queries: "Queries", **answers: Tensor) -> None:
-        r"""Refuses queries of other ids.
+        r"""Refuses queries with invalid ids.
 
         Args:
             queries (Queries): The queries.
-            **answers (optional): By their name, an answer to each query, or a
-                row of them.
+            **answers (optional): By name, an answer to each query, or a row of
+                answers.
         """
         known = "tail_index" if queries.side == "head" else "head_index"
         self._check(known, queries.entity, self.num_nodes)
@@ -157,7 +193,7 @@ class IdRanges:
         _check_lengths(known, len(queries.entity), sizes)
 
     def check_entities(self, entities: Tensor) -> None:
-        """Refuses columns for other entities, or for one entity twice."""
+        """Refuses columns with invalid entities, or with repeated ones."""
         self._check("entities", entities, self.num_nodes)
         check_distinct(entities, "entities")
 
@@ -176,6 +212,8 @@ class IdRanges:
                 f"'{name}' must be on the device of the model, {self.device} (got "
                 f"{ids.device})"
             )
+        if ids.is_meta:
+            raise ValueError(f"'{name}' must have values, which are not on 'meta'")
         if ids.numel() == 0:
             return
         least, most = _extrema(ids)

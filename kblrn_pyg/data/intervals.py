@@ -1,4 +1,4 @@
-"""Intervals of numbers, from coarse to fine, that entities have their numbers in."""
+"""Intervals of numbers, from coarse to fine."""
 
 import math
 from dataclasses import dataclass
@@ -30,9 +30,9 @@ class Intervals:
     Args:
         attributes (list): The names of all attributes.
         ptr (numpy.ndarray): Where the intervals of each attribute begin.
-        low (numpy.ndarray): The least value of each, :math:`-\infty` for none.
-        high (numpy.ndarray): What all of its values are below, :math:`\infty` for
-            nothing.
+        low (numpy.ndarray): The lower bound of each, :math:`-\infty` for none.
+        high (numpy.ndarray): The exclusive upper bound of each, :math:`\infty` for
+            none.
     """
 
     attributes: list[str]
@@ -64,12 +64,12 @@ class Intervals:
     __hash__ = None  # type: ignore[assignment]
 
     def around(self, attribute: int, interval: int) -> tuple[str, str]:
-        r"""Returns what stands before and behind a value to say where it lies.
+        r"""Returns the texts before and after a value that state its interval.
 
         Args:
             attribute (int): The attribute.
-            interval (int): The place of the interval among those of the attribute,
-                -1 for any value.
+            interval (int): The position of the interval among those of the
+                attribute, -1 for any value.
 
         Example:
             >>> ends = np.array([-np.inf, 0.5, 0.5]), np.array([0.5, np.inf, 0.75])
@@ -100,8 +100,8 @@ class Intervals:
             x (numpy.ndarray): The values, NaN where unknown.
 
         Returns:
-            Where the entities of each attribute begin, and behind these, those of
-            each interval; and all these entities, in order.
+            The starts of the entities of each attribute, followed by those of each
+            interval; and all these entities, in order.
         """
         if x.ndim != 2 or x.shape[1] != len(self.attributes):
             shape = list(x.shape)
@@ -133,7 +133,7 @@ class Intervals:
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "Intervals":
-        """Reverses :meth:`to_dict`, and refuses what no intervals can be."""
+        """Reverses :meth:`to_dict`, and refuses invalid content."""
         if not isinstance(content, dict):
             raise DataError("the intervals of numbers must be a dictionary")
         types = {"ptr": torch.int64, "low": torch.double, "high": torch.double}
@@ -152,16 +152,17 @@ class Intervals:
 
 
 def quantile_intervals(data: HeteroData, num_bins: int) -> Intervals:
-    r"""Cuts the known values of each attribute at quantiles, coarse to fine.
+    r"""Splits the known values of each attribute at quantiles, from coarse to fine.
 
-    Two bins of about the same number of entities are cut again and again until there
-    are :obj:`num_bins`, or on average fewer than five entities in each. Every bin is
-    an interval, and so is each of the two sides of every cut. Equal values are never
-    separated. An attribute that cannot be cut has no intervals.
+    Starting with two bins of about the same number of entities, all bins are
+    repeatedly split until there are :obj:`num_bins`, or until bins would have fewer
+    than five entities on average. Every bin is an interval, and so is each side of
+    every cut. Equal values are never separated. An attribute that cannot be split
+    has no intervals.
 
     Args:
         data (HeteroData): The knowledge base.
-        num_bins (int): The largest number of bins of an attribute: a power of two.
+        num_bins (int): The maximum number of bins of an attribute: a power of two.
     """
     found = []
     for levels in _cuts(data, num_bins):
@@ -182,7 +183,7 @@ def nested_intervals(data: HeteroData, num_bins: int) -> Intervals:
 
     Args:
         data (HeteroData): The knowledge base.
-        num_bins (int): The largest number of bins of an attribute: a power of two.
+        num_bins (int): The maximum number of bins of an attribute: a power of two.
     """
     found = []
     for levels in _cuts(data, num_bins):
@@ -193,21 +194,23 @@ def nested_intervals(data: HeteroData, num_bins: int) -> Intervals:
 
 
 def _build(data: HeteroData, found: list[list[tuple[float, float]]]) -> Intervals:
-    """Makes intervals of pairs of ends, for each attribute."""
+    """Creates intervals from pairs of ends, for each attribute."""
     low, high = np.array([pair for pairs in found for pair in pairs]).reshape(-1, 2).T
     ptr = np.append(0, np.cumsum([len(pairs) for pairs in found], dtype=np.int64))
     return Intervals(list(data.attribute_names), ptr, low.copy(), high.copy())
 
 
 def _cuts(data: HeteroData, num_bins: int) -> list[list[list[float]]]:
-    """Returns where the values of each attribute are cut, coarse to fine."""
+    """Returns the cuts of the values of each attribute, from coarse to fine."""
     check_bins("num_bins", num_bins)
     x = data["entity"].x.detach().double().numpy()
+    if np.isinf(x).any():
+        raise DataError("data['entity'].x must be finite, or NaN where unknown")
     return [_nested_cuts(column[~np.isnan(column)], num_bins) for column in x.T]
 
 
 def _nested_cuts(values: Floats, num_bins: int) -> list[list[float]]:
-    """Returns where to cut values, for two bins, for four, and so on."""
+    """Returns the cuts of values for two bins, four bins, and so on."""
     distinct, count = np.unique(values, return_counts=True)
     below = np.cumsum(count)[:-1]  # of each place between two values
     levels: list[list[float]] = []
@@ -248,9 +251,12 @@ def _cut(low: float, high: float) -> float:
 
 
 def _exact(attribute: str, value: float) -> str:
-    """Writes a value as people do, or with more digits if that says something else."""
+    """Formats a value for readers, with more digits if that is necessary to be
+    exact."""
     if not math.isfinite(value):
         return ""
     text = value_text(attribute, value)
-    is_exact = float(text.replace(",", "").replace("−", "-")) == value
-    return text if is_exact else minus(f"{value:.15g}")
+    if float(text.replace(",", "").replace("−", "-")) == value:
+        return text
+    texts = (f"{value:.{digits}g}" for digits in (15, 16, 17))
+    return minus(next(text for text in texts if float(text) == value))

@@ -1,4 +1,4 @@
-"""Logical rules in the format of KALE: reading, and what follows from them."""
+"""Logical rules in the format of KALE: reading them, and inferring facts."""
 
 import re
 from collections import defaultdict
@@ -13,7 +13,7 @@ from kblrn_pyg.data.rows import PathLike
 Atom = tuple[str, str, str]  # relation, first variable, second variable
 Triple = tuple[int, int, int]
 
-_ATOM = re.compile(r"\s*(.+)\(\s*(\w+)\s*,\s*(\w+)\s*\)\s*")
+_ATOM = re.compile(r"(.+)\(\s*(\w+)\s*,\s*(\w+)\s*\)")
 
 
 def read_rule_lines(path: PathLike) -> list[str]:
@@ -30,7 +30,7 @@ def parse_rule(line: str) -> tuple[list[Atom], Atom]:
         ([('wife', 'x', 'y')], ('husband', 'y', 'x'))
     """
     body, arrow, head = line.partition("==>")
-    matches = [_ATOM.fullmatch(text) for text in (*body.split("&&"), head)]
+    matches = [_ATOM.fullmatch(text.strip()) for text in (*body.split("&&"), head)]
     atoms = [(m[1], m[2], m[3]) for m in matches if m is not None]
     if not arrow or len(atoms) < len(matches):
         raise DataError(f"not a rule: {line!r}, expected a(x,y)&&b(y,z)==>r(x,z)")
@@ -67,7 +67,8 @@ def infer(data: HeteroData, rule_lines: list[str]) -> set[Triple]:
 def _bindings(
     body: list[tuple[int, str, str]], pairs: dict[int, list[tuple[int, int]]]
 ) -> list[dict[str, int]]:
-    """Returns all ways to give the variables of a body entities, atom by atom."""
+    """Returns all assignments of entities to the variables of a body, atom by
+    atom."""
     bindings: list[dict[str, int]] = [{}]
     for relation, x, y in body:
         # Join on the variables that are bound already.

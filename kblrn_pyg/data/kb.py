@@ -1,15 +1,15 @@
 r"""The knowledge base as a :class:`~torch_geometric.data.HeteroData`.
 
-Every other part of the library takes a knowledge base in this form:
+The rest of the library expects a knowledge base in this form:
 
 * :obj:`data['entity']` has :obj:`num_nodes`, :obj:`name` (a list of labels),
   :obj:`identifier` where it differs from the label, and :obj:`x`, a
   floating-point matrix :obj:`[num_nodes, num_attributes]` in which NaN means
-  unknown. It is double precision, because the numerical experts look at
+  unknown. It has double precision, because the numerical experts use
   differences of numbers that may be large.
 * :obj:`data['entity', relation, 'entity']` has :obj:`edge_index`, the known
-  (training) graph, and :obj:`edge_label_index`, what the split asks about.
-  The id of a relation is its place in :obj:`data.edge_types`.
+  (training) graph, and :obj:`edge_label_index`, the triples that the split asks
+  about. The id of a relation is its position in :obj:`data.edge_types`.
 * :obj:`data.attribute_names` names the columns of :obj:`x`.
 """
 
@@ -37,7 +37,7 @@ def make_kb(
     attribute_names: Sequence[str] = (),
     identifiers: Sequence[str] | None = None,
 ) -> HeteroData:
-    r"""Builds a knowledge base from flat triples, which it also asks about.
+    r"""Builds a knowledge base from flat triples, which are also its queries.
 
     Args:
         names (sequence): The name of each entity.
@@ -75,11 +75,11 @@ def make_kb(
 
 
 def ask(data: HeteroData, asked: FlatTriples) -> HeteroData:
-    r"""Returns the same knowledge base, asking about other triples.
+    r"""Returns the same knowledge base with other triples as queries.
 
     Args:
         data (HeteroData): The knowledge base.
-        asked (tuple): The triples to ask about.
+        asked (tuple): The triples of the queries.
     """
     data = copy.copy(data)
     edge_types, num_entities = data.edge_types, data["entity"].num_nodes
@@ -150,8 +150,12 @@ def _edges_by_relation(
 
 
 def _wide(index: Tensor) -> Tensor:
-    """Returns narrow integers as ids, and nothing, of whatever type; all else is as
-    it was."""
+    """Converts narrow integers and empty tensors to ids; everything else is
+    unchanged."""
+    if not isinstance(index, Tensor):
+        raise ValueError(
+            f"columns of triples must be tensors (got {type(index).__name__})"
+        )
     if index.numel() == 0:
         return index.long()
     is_narrow = index.dtype in (torch.uint8, torch.int8, torch.int16, torch.int32)

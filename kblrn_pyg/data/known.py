@@ -1,4 +1,4 @@
-"""The facts that are known, and the answers that they give to queries."""
+"""The known facts, and the answers that they give to queries."""
 
 from collections.abc import Iterable, Iterator
 from copy import copy
@@ -35,14 +35,14 @@ class Answers(NamedTuple):
 
 
 class KnownFacts:
-    r"""The facts of a knowledge base, and those of further splits.
+    r"""The facts of a knowledge base and of additional splits.
 
     Args:
         kb (HeteroData): The knowledge base, whose :obj:`edge_index` is known.
         splits (iterable, optional): Splits over the same entities and
             relations, whose :obj:`edge_index` and :obj:`edge_label_index` are
             known, too. (default: :obj:`()`)
-        name (str, optional): What errors call the splits.
+        name (str, optional): The name in error messages.
             (default: :obj:`"known"`)
     """
 
@@ -63,11 +63,11 @@ class KnownFacts:
     def including(
         self, splits: Iterable[HeteroData | Data], name: str = "known"
     ) -> "KnownFacts":
-        r"""Returns these facts and those of further splits.
+        r"""Returns these facts and those of additional splits.
 
         Args:
             splits (iterable): The splits.
-            name (str, optional): What errors call them. (default: :obj:`"known"`)
+            name (str, optional): The name in error messages. (default: :obj:`"known"`)
         """
         splits = list(splits)
         if not splits:
@@ -95,7 +95,7 @@ class KnownFacts:
         r"""Returns the known answers of queries.
 
         Args:
-            queries (Queries): The queries, distinct or not.
+            queries (Queries): The queries, which may repeat.
         """
         self._ids.check_queries(queries)  # others would be read as those of others
         distinct, row = queries.distinct(self.num_nodes)
@@ -116,7 +116,7 @@ class KnownFacts:
         return _repeated(found, row.cpu().numpy())
 
     def contains(self, head: Ids, rel: Ids, tail: Ids) -> NDArray[np.bool_]:
-        r"""Tells which triples are known facts.
+        r"""Returns which triples are known facts.
 
         Args:
             head (numpy.ndarray): The head of each triple.
@@ -144,7 +144,7 @@ class KnownFacts:
     def _facts(self, entity: Ids, rel_type: Ids, side: str) -> tuple[Ids, Ids, Ids]:
         """Returns what is given, the answer, and the relation of facts.
 
-        They are those of the relations and entities that are asked about.
+        Only facts of the relations and entities in the queries are returned.
         """
         place = 1 if side == "head" else 0
         columns = [np.empty((3, 0), np.int64)]

@@ -1,4 +1,4 @@
-"""Names to read for identifiers."""
+"""Names to display instead of identifiers."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,17 +14,18 @@ def read_labels(
     separator: str | None = None,
     progress: bool = False,
 ) -> dict[str, str]:
-    r"""Reads (id, name) rows; of several names of an identifier, the first counts.
+    r"""Reads (id, name) rows; of several names of an identifier, the first one is
+    used.
 
     Args:
         source: A delimited file, a :class:`pandas.DataFrame`, or an iterable.
         header (bool, optional): Whether a file's first row is a header. If
-            :obj:`None`, one of well-known names is; any other does no harm, as it
-            is not an identifier. (default: :obj:`None`)
-        columns (sequence, optional): The names of the two columns, if there are
-            others. (default: :obj:`None`)
-        separator (str, optional): What separates the fields of a file.
-            (default: :obj:`None`, what its first row tells)
+            :obj:`None`, a row of known column names is one; any other header does
+            no harm, because it is not an identifier. (default: :obj:`None`)
+        columns (sequence, optional): The names of the two columns, if the file has
+            other columns. (default: :obj:`None`)
+        separator (str, optional): The separator of fields in a file.
+            (default: :obj:`None`, detected from its first row)
         progress (bool, optional): Whether to show a progress bar.
             (default: :obj:`False`)
 
@@ -42,7 +43,7 @@ def read_labels(
 
 
 def labelled(names: Sequence[str], labels: Mapping[str, str]) -> list[str]:
-    r"""Puts labels in place of identifiers, such that names still differ.
+    r"""Replaces identifiers by labels, such that names stay distinct.
 
     Example:
         >>> labelled(["P22", "P25", "P40"], {"P22": "parent", "P25": "parent"})

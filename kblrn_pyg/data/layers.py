@@ -1,4 +1,4 @@
-"""Which comparisons of numbers a relation uses, and where their layers have knots."""
+"""The number comparisons that a relation uses, and the knots of their layers."""
 
 import logging
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ _SOME = 200
 
 @dataclass(frozen=True)
 class LayerFeatures:
-    r"""The layers of all relations: what they compare, and where they have knots.
+    r"""The layers of all relations: their comparisons and their knots.
 
     Layers are ordered by relation; those of relation :obj:`r` are
     :obj:`ptr[r]:ptr[r + 1]`, and the knots of layer :obj:`i` are
@@ -45,16 +45,16 @@ class LayerFeatures:
 
     Args:
         ptr (torch.Tensor): Where the layers of each relation begin.
-        pair (torch.Tensor): The place of each layer's attribute among
+        pair (torch.Tensor): The position of each layer's attribute in
             :obj:`attributes`.
         knot_ptr (torch.Tensor): Where the knots of each layer begin.
         knot (torch.Tensor): The knots, ascending.
-        usual (torch.Tensor): What 10 % of the training triples are below, and
-            what 10 % are above.
+        usual (torch.Tensor): The 10 % and the 90 % quantile of the training
+            triples.
         count (torch.Tensor): The number of training triples with both numbers.
-        attributes (sequence): What the layers compare.
+        attributes (sequence): The compared attributes.
         arbitrary (torch.Tensor, optional): The fraction of arbitrary pairs of
-            entities at each knot; one between two knots counts for both.
+            entities at each knot; a pair between two knots counts for both.
             (default: :obj:`None`, unknown, as in older files)
     """
 
@@ -86,20 +86,20 @@ def layer_features(
     threshold: float = 0.9,
     attributes: Sequence[PairAttribute] | None = None,
 ) -> LayerFeatures:
-    r"""Chooses what the layers of each relation compare, and their knots.
+    r"""Chooses the comparisons of each relation's layers, and their knots.
 
     A relation has a layer for an attribute if at least the fraction
-    :obj:`threshold` of its training triples, and at least five of them, have
-    both numbers. Knots are at quantiles of these triples, and of arbitrary
-    pairs of entities, so that they are dense where something can be told apart,
-    and outliers move none but the outermost.
+    :obj:`threshold` of its training triples, and at least five of them, have both
+    numbers. Knots are at quantiles of these triples, and of arbitrary pairs of
+    entities, so they are dense where values are informative, and outliers only
+    affect the outermost knots.
 
     Args:
         data (HeteroData): The knowledge base.
-        threshold (float, optional): The least fraction of a relation's training
+        threshold (float, optional): The minimum fraction of a relation's training
             triples with both numbers. (default: :obj:`0.9`)
         attributes (sequence, optional): The :class:`PairAttribute` objects to
-            choose from. (default: :obj:`None`, what :meth:`pair_attributes` finds)
+            choose from. (default: :obj:`None`, those of :meth:`pair_attributes`)
     """
     if not 0 < threshold <= 1:
         raise ValueError(f"'threshold' must be in (0, 1] (got {threshold})")
@@ -108,6 +108,9 @@ def layer_features(
         for name, reason in left_out(data).items():
             logger.info("the attribute %s is left out: %s", name, reason)
     x = data["entity"].x.detach().double().numpy()
+    for one in attributes:
+        for column in (one.a, one.b):
+            check_id(column, "attribute", x.shape[1])
     sides = [_Sides.of(one, x) for one in attributes]
     known = [
         np.stack([~np.isnan(side[0]) for side in rows], axis=1)
@@ -129,12 +132,12 @@ def layer_features(
 def compared_triples(
     data: HeteroData, relation: int, attribute: PairAttribute
 ) -> Floats:
-    r"""Returns how numbers compare in the training triples that have both.
+    r"""Returns the comparisons of numbers in the training triples that have both.
 
     Args:
         data (HeteroData): The knowledge base.
         relation (int): The relation.
-        attribute (PairAttribute): What to compare.
+        attribute (PairAttribute): The comparison.
     """
     x = data["entity"].x.detach().double().numpy()
     head, tail = data[data.edge_types[relation]].edge_index.numpy()
@@ -144,9 +147,9 @@ def compared_triples(
 
 
 def pair_attributes(data: HeteroData) -> list[PairAttribute]:
-    r"""Returns what layers may compare: each attribute that can inform, by its
-    difference, and by the difference of logarithms, too, if it has heavy tails;
-    and what :meth:`derive` declared.
+    r"""Returns the comparisons for layers: the difference of each informative
+    attribute, the difference of logarithms if it has heavy tails, and the
+    declarations of :meth:`derive`.
 
     Args:
         data (HeteroData): The knowledge base.
@@ -159,7 +162,7 @@ def pair_attributes(data: HeteroData) -> list[PairAttribute]:
 
 
 def left_out(data: HeteroData) -> dict[str, str]:
-    r"""Returns the attributes that can tell no two entities apart, with the reason.
+    r"""Returns the attributes that cannot distinguish entities, with the reason.
 
     Args:
         data (HeteroData): The knowledge base.
@@ -176,7 +179,8 @@ def left_out(data: HeteroData) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Sides:
-    """What is compared of heads and of tails, and which entities have it."""
+    """The compared values of heads and of tails, and the entities that have
+    them."""
 
     head: Floats
     tail: Floats
@@ -250,11 +254,11 @@ class _Found:
 
 
 def find_knots(true: Floats, arbitrary: Floats) -> Floats:
-    r"""Returns where a layer has knots: at quantiles, and around frequent values.
+    r"""Returns the knots of a layer: at quantiles, and around frequent values.
 
     Args:
-        true (numpy.ndarray): What training triples have.
-        arbitrary (numpy.ndarray): What arbitrary pairs have.
+        true (numpy.ndarray): The values of training triples.
+        arbitrary (numpy.ndarray): The values of arbitrary pairs.
     """
     found = []
     for values, most in ((true, _TRUE_KNOTS), (arbitrary, _OTHER_KNOTS)):
@@ -276,12 +280,13 @@ def find_knots(true: Floats, arbitrary: Floats) -> Floats:
 
 
 def fraction_at(knots: Floats, values: Floats) -> Floats:
-    r"""Returns which fraction of values is at each knot, so that the mean of a
-    piecewise linear function is the sum of its values at knots times these.
+    r"""Returns the fraction of values at each knot, so that the mean of a piecewise
+    linear function is the sum of its values at knots times these fractions.
 
     Args:
         knots (numpy.ndarray): The knots, ascending.
-        values (numpy.ndarray): The values; those outside are at the outermost knot.
+        values (numpy.ndarray): The values; those outside count for the outermost
+            knot.
 
     Example:
         >>> fraction_at(np.array([0.0, 1.0]), np.array([0.25, 7.0]))
@@ -297,6 +302,6 @@ def fraction_at(knots: Floats, values: Floats) -> Floats:
 
 
 def _some(entities: np.ndarray) -> np.ndarray:
-    """Picks entities evenly, always the same ones."""
+    """Picks entities evenly and deterministically."""
     number = min(len(entities), _SOME)
     return entities[np.linspace(0, len(entities) - 1, number).astype(np.int64)]

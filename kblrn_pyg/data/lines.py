@@ -13,18 +13,31 @@ MAX_LINE_BYTES = 1 << 24
 _AHEAD = 1 << 20  # how much is read at once
 
 
-def short_lines(path: Path, file: BinaryIO) -> BinaryIO:
-    r"""Returns a file that refuses to go on in a line without an end.
+def read_settings_text(path: Path) -> str:
+    r"""Returns a text of settings, which is never longer than a line may be.
 
     Args:
-        path (Path): What errors call it.
+        path (Path): The file, which may be one without an end.
+    """
+    with path.open("rb") as file:
+        raw = file.read(MAX_LINE_BYTES + 1)
+    if len(raw) > MAX_LINE_BYTES:
+        raise DataError(f"is longer than {MAX_LINE_BYTES >> 20} MB", path)
+    return io.StringIO(raw.decode("utf-8"), newline=None).read()
+
+
+def short_lines(path: Path, file: BinaryIO) -> BinaryIO:
+    r"""Returns a file that refuses lines that are too long.
+
+    Args:
+        path (Path): The name in error messages.
         file (file): The file, unzipped.
     """
     return io.BufferedReader(_ShortLines(path, file), _AHEAD)
 
 
 class _ShortLines(io.RawIOBase):
-    """A file whose lines must not be longer than what fits easily into memory."""
+    """A file that limits the length of lines."""
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
         self._path, self._file = path, file

@@ -1,4 +1,4 @@
-"""Names of entities, relations and attributes, and how to find one."""
+"""Names of entities, relations and attributes, and the search for a name."""
 
 import difflib
 import re
@@ -23,13 +23,13 @@ _LONGEST_NAME = 200  # that is shown, or compared with others
 
 
 class Names:
-    r"""The names behind the ids of one kind of thing.
+    r"""The names of the ids of one kind.
 
     Args:
-        kind (str): What is named, for messages: :obj:`"relation"`.
+        kind (str): The kind of named things, for messages: :obj:`"relation"`.
         identifiers (sequence): The identifier of each id; identifiers differ.
-        labels (sequence, optional): A name to read for each id; two things
-            may share one. (default: :obj:`None`, the identifiers)
+        labels (sequence, optional): A readable name for each id; several ids may
+            share one. (default: :obj:`None`, the identifiers)
 
     Example:
         >>> names = Names("relation", ["/people/marriage/spouse", "/film/film/genre"])
@@ -58,8 +58,8 @@ class Names:
         return self.labels[i]
 
     def unique(self, i: int) -> str:
-        r"""Returns a name to read that :meth:`resolve` takes back: the label,
-        with the identifier behind it where several things share the label.
+        r"""Returns a readable name that :meth:`resolve` accepts: the label,
+        followed by the identifier if several ids share the label.
 
         Args:
             i (int): The id.
@@ -79,12 +79,12 @@ class Names:
         r"""Returns the id of a name.
 
         A name is an identifier, else a label, else what :meth:`unique` returns,
-        else the end of exactly one identifier, beginning behind one of
-        :obj:`/ . # :` (:obj:`spouse` for :obj:`/people/marriage/spouse`), else
-        a label in other upper and lower case.
+        else the end of exactly one identifier, after one of :obj:`/ . # :`
+        (:obj:`spouse` for :obj:`/people/marriage/spouse`), else a label in a
+        different case.
 
         Raises:
-            DataError: If nothing, or more than one thing, has that name.
+            DataError: If no id, or more than one id, has that name.
         """
         found = self.exact(name) or self._ending_in(name) or self._in_other_case(name)
         if len(found) == 1:
@@ -99,8 +99,8 @@ class Names:
         raise DataError(f"unknown {self.kind} {shown}{self._nearest(name)}")
 
     def exact(self, name: str) -> list[int]:
-        r"""Returns the ids of all things with exactly that name: an identifier, else
-        a label, else what :meth:`unique` returns.
+        r"""Returns all ids with exactly that name: an identifier, else a label,
+        else what :meth:`unique` returns.
 
         Args:
             name (str): The name.
@@ -109,6 +109,9 @@ class Names:
             >>> Names("entity", ["/m/1", "/m/2"], ["Paris", "Paris"]).exact("Paris")
             [0, 1]
         """
+        if not isinstance(name, str):
+            shown = shortened(repr(name), _LONGEST_NAME)
+            raise ValueError(f"the name of the {self.kind} must be text (got {shown})")
         return (
             self._by_identifier.get(name)
             or self._by_label.get(name)
@@ -116,15 +119,16 @@ class Names:
         )
 
     def find(self, given: Any) -> int:
-        r"""Returns the id of what is given by name or by id.
+        r"""Returns the id of a name or an id.
 
         Args:
-            given (int or str): An id, or what :meth:`resolve` takes.
+            given (int or str): An id, or a name for :meth:`resolve`.
         """
         if isinstance(given, str):
             return self.resolve(given)
         if not hasattr(given, "__index__"):
-            raise ValueError(f"the {self.kind} must be a name or an id (got {given!r})")
+            shown = shortened(repr(given), _LONGEST_NAME)
+            raise ValueError(f"the {self.kind} must be a name or an id (got {shown})")
         return check_id(given, self.kind, len(self))
 
     def _with_identifier(self, name: str) -> list[int]:
@@ -178,7 +182,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, data: HeteroData) -> "Vocabulary":
-        """Reads the names off a knowledge base."""
+        """Returns the names of a knowledge base."""
         entity = data["entity"]
         return cls(
             Names("entity", entity.get("identifier", entity.name), entity.name),
@@ -188,7 +192,7 @@ class Vocabulary:
 
 
 class _Places:
-    """Where each of many names is; few of them are there more than once."""
+    """The positions of names, few of which occur more than once."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names, self._num_scans = names, 0
@@ -244,10 +248,10 @@ def last_segment(name: str) -> str:
 
 
 def shorten(names: Sequence[str]) -> list[str]:
-    r"""Shortens names that are paths to their shortest ending that no other shares.
+    r"""Shortens names that are paths to their shortest unique ending.
 
-    A path is an IRI, a name in angle brackets, or begins with a slash, as those
-    of Freebase do; other names, such as :obj:`km/h`, stay as they are.
+    A path is an IRI, a name in angle brackets, or a name that begins with a slash,
+    as in Freebase; other names, such as :obj:`km/h`, stay as they are.
 
     Example:
         >>> shorten(["<http://x/ns/person.height>", "<http://x/ns/club.founded>",
@@ -263,7 +267,7 @@ def shorten(names: Sequence[str]) -> list[str]:
 
 
 def path_endings(name: str) -> list[str]:
-    r"""Returns what a name may be shortened to, the shortest first.
+    r"""Returns the possible short forms of a name, the shortest first.
 
     Args:
         name (str): The name; only paths become shorter, see :meth:`shorten`.

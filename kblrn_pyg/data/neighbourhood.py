@@ -1,4 +1,4 @@
-"""The neighbourhood of an entity, small enough to be drawn."""
+"""The neighbourhood of an entity, limited to a size that can be drawn."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -51,20 +51,20 @@ def neighbourhood(
     max_nodes: int = 12,
     max_numbers: int = 2,
 ) -> Neighbourhood:
-    r"""Chooses what to draw around an entity.
+    r"""Chooses the neighbourhood of an entity to draw.
 
-    Every relation from or to an entity gives one neighbour before any of
-    them gives a second one; relations with numerical features come
-    first. Of the neighbours by one relation, those with numbers come first,
-    then those with more facts.
+    Every relation from or to an entity contributes one neighbour before any of them
+    contributes a second one; relations with numerical features come first. Of the
+    neighbours by one relation, those with numbers come first, then those with more
+    facts.
 
     Args:
         data (HeteroData): The knowledge base.
         entity (str): The entity in the middle, by name.
-        hops (int, optional): The largest distance to it. (default: :obj:`1`)
-        max_nodes (int, optional): At most how many others to draw.
+        hops (int, optional): The maximum distance to it. (default: :obj:`1`)
+        max_nodes (int, optional): The maximum number of other entities.
             (default: :obj:`12`)
-        max_numbers (int, optional): At most how many numbers of each entity.
+        max_numbers (int, optional): The maximum number of numbers per entity.
             (default: :obj:`2`)
     """
     for name, given in (("hops", hops), ("max_nodes", max_nodes)):
@@ -90,7 +90,7 @@ def neighbourhood(
 
 
 class _Chooser:
-    """A knowledge base, and what matters most in it."""
+    """Ranks the entities and relations of a knowledge base for drawing."""
 
     def __init__(self, data: HeteroData) -> None:
         triples = flat_triples(data)
@@ -143,7 +143,8 @@ class _Chooser:
         return -min(known, 1), -int(self.degree[entity]), entity
 
     def _turn(self, relation: int, entity: int) -> tuple[bool, bool, int, int]:
-        """Among relations: those with numbers first, then what is special."""
+        """Among relations: those with numbers first, then the most specific
+        ones."""
         is_plain = not self.attributes_of[relation]
         has_none = bool(np.isnan(self.x[entity]).all())
         return is_plain, has_none, int(self.degree[entity]), relation

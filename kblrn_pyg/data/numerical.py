@@ -1,4 +1,4 @@
-"""Which numerical attributes a relation uses, and how their differences spread."""
+"""The numerical attributes of a relation, and the spread of their differences."""
 
 from dataclasses import dataclass
 
@@ -37,7 +37,7 @@ class NumericalFeatures:
     count: Tensor
 
     def check(self, num_relations: int, num_attributes: int) -> None:
-        r"""Refuses features of another knowledge base, as those of a file may be.
+        r"""Refuses features of another knowledge base, for example from a file.
 
         Args:
             num_relations (int): The number of relations.

@@ -1,4 +1,4 @@
-"""Content of files: many names as one tensor, and no memory that is not theirs."""
+"""Compact file content: many names as one tensor, and no unused tensor storage."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -16,11 +16,11 @@ _MANY = 100
 
 
 def pack(content: dict[str, Any]) -> dict[str, Any]:
-    r"""Makes content small to write, and fast to read.
+    r"""Packs content, so that it is small to write and fast to read.
 
     Args:
         content (dict): Tensors and plain values, in dictionaries or not. Objects
-            that are there several times stay one object.
+            that occur several times stay one object.
     """
     parts = _partial(content)
 
@@ -35,7 +35,7 @@ def pack(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def unpack(content: dict[str, Any]) -> dict[str, Any]:
-    """Undoes :meth:`pack`."""
+    """Reverses :meth:`pack`."""
 
     def unpack_one(value: Any) -> Any:
         is_names = isinstance(value, dict) and _NAMES in value
@@ -45,7 +45,7 @@ def unpack(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def pack_names(names: list[str]) -> dict[str, Any]:
-    """Joins names by a character that none of them has."""
+    """Joins names with a character that none of them contains."""
     joined = "".join(names)
     code = next(i for i in range(10, 0x110000) if chr(i) not in joined)
     text = chr(code).join(names).encode(errors="surrogatepass")
@@ -54,7 +54,7 @@ def pack_names(names: list[str]) -> dict[str, Any]:
 
 
 def unpack_names(packed: dict[str, Any]) -> list[str]:
-    """Undoes :meth:`pack_names`."""
+    """Reverses :meth:`pack_names`."""
     if packed[_NAMES] == 0:
         return []
     text = packed["text"].numpy().tobytes().decode(errors="surrogatepass")
@@ -62,13 +62,14 @@ def unpack_names(packed: dict[str, Any]) -> list[str]:
 
 
 def are_texts(values: Any) -> bool:
-    """Tells whether all values are strings, in less time than asking each."""
+    """Returns whether all values are strings, faster than checking each of them."""
     kinds = set(map(type, values))
     return all(issubclass(kind, str) for kind in kinds)
 
 
 def is_unicode(names: list[str]) -> bool:
-    """Tells whether names can be written to files and hashed, as surrogates cannot."""
+    """Returns whether names can be encoded, which is not the case for
+    surrogates."""
     try:
         "".join(names).encode()
     except UnicodeEncodeError:
@@ -95,9 +96,8 @@ def _mapped(content: dict[str, Any], function: Callable[[Any], Any]) -> dict[str
 
 
 def _partial(content: dict[str, Any]) -> set[int]:
-    """Finds tensors that are part of memory with more in it than is to be saved.
-
-    Torch would save all of it, even what was deleted since.
+    """Finds tensors that use only a part of their storage. Torch would save the
+    whole storage, including deleted data.
     """
     views: dict[int, dict[int, Tensor]] = defaultdict(dict)
 

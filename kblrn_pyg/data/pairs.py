@@ -1,4 +1,4 @@
-"""How the numbers of two entities compare: differences, ratios, distances."""
+"""Comparisons of the numbers of two entities: differences, ratios, distances."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,13 +15,14 @@ KINDS = {"difference": 1, "log_ratio": 1, "signed_log": 1, "haversine": 3}
 
 @dataclass(frozen=True)
 class PairAttribute:
-    r"""A number that two entities have together.
+    r"""A value that compares the numbers of two entities.
 
     * :obj:`"difference"`: :obj:`a` of the head minus :obj:`b` of the tail.
     * :obj:`"log_ratio"`: the logarithm of their ratio; numbers that are not
       positive are unknown.
-    * :obj:`"signed_log"`: the difference of :math:`\mathrm{sign}(x) \log(1 + |x| /
-      s)`, for numbers with heavy tails to both sides.
+    * :obj:`"signed_log"`: the difference of
+      :math:`\mathrm{sign}(x) \log(1 + |x| / s)`, for numbers with heavy tails on
+      both sides.
     * :obj:`"haversine"`: the distance on the Earth in kilometres, of :obj:`a`
       and :obj:`b` as latitude and longitude of either entity.
 
@@ -29,7 +30,7 @@ class PairAttribute:
         name (str): Its name.
         kind (str): One of the above.
         a (int): A column of numbers.
-        b (int): A column of numbers, perhaps the same.
+        b (int): A column of numbers, possibly the same.
         scale (float, optional): The unit :math:`s` of :obj:`"signed_log"`.
             (default: :obj:`1.0`)
     """
@@ -45,11 +46,11 @@ class PairAttribute:
             raise ValueError(
                 f"'kind' must be one of {', '.join(KINDS)} (got {self.kind!r})"
             )
-        if not self.scale > 0:
+        if not 0 < self.scale < np.inf:
             raise ValueError(f"'scale' must be positive (got {self.scale})")
 
     def side(self, x: Floats, is_tail: bool) -> Floats:
-        r"""Returns what is compared, as rows of numbers; NaN is unknown.
+        r"""Returns the values to compare, as rows of numbers; NaN is unknown.
 
         Args:
             x (numpy.ndarray): The numbers of entities, a column for each attribute.
@@ -70,15 +71,15 @@ def compare_rows(head: Floats, tail: Floats) -> Floats:
     r"""Compares rows of numbers of heads with those of tails.
 
     Args:
-        head (numpy.ndarray): What :meth:`PairAttribute.side` returns for heads.
-        tail (numpy.ndarray): What it returns for tails.
+        head (numpy.ndarray): The output of :meth:`PairAttribute.side` for heads.
+        tail (numpy.ndarray): Its output for tails.
     """
     apart = head - tail
     return apart[0] if len(apart) == 1 else np.sqrt((apart**2).sum(axis=0))
 
 
 def in_own_unit(kind: str, compared: Floats) -> Floats:
-    r"""Turns what layers look at into ratios, and into kilometres on the Earth.
+    r"""Converts the values of layers to ratios, and to kilometres on the Earth.
 
     Args:
         kind (str): The kind of a :class:`PairAttribute`.
@@ -118,7 +119,7 @@ def _on_sphere(latitude: Floats, longitude: Floats) -> Floats:
 
 def plain_attributes(x: Floats, names: Sequence[str]) -> list[PairAttribute]:
     r"""Returns the comparisons of each attribute with itself: by difference, and by
-    logarithms, too, where numbers have heavy tails and logarithms have not.
+    logarithms, too, if numbers have heavy tails and logarithms do not.
 
     Args:
         x (numpy.ndarray): The numbers of entities.

@@ -1,6 +1,7 @@
 """Triples, numbers and other columns in Parquet files."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from kblrn_pyg.data.whole import whole_file
 
 
 def read_parquet(path: Path, wanted: Columns, progress: bool = False) -> Encoded:
-    r"""Reads a :obj:`.parquet` file, whose columns are found by their names.
+    r"""Reads a :obj:`.parquet` file, with columns selected by their names.
 
     Names are strings or integers, values are numbers. The line of an error is
     the number of the row, from 1.
@@ -26,15 +27,13 @@ def read_parquet(path: Path, wanted: Columns, progress: bool = False) -> Encoded
         progress (bool, optional): Whether to show a progress bar.
             (default: :obj:`False`)
     """
-    pyarrow = _require_pyarrow()
+    _require_pyarrow()
     wanted.check()
-    with open_source(path, progress, has_lines=False) as (file, tick):
-        try:
-            columns = _columns(file, wanted, path)
-            tick()
-            encoded = encode(columns, wanted)
-        except (pyarrow.ArrowException, OSError, KeyError) as error:
-            raise _broken(error, path) from None
+    source = open_source(path, progress, has_lines=False)
+    with source as (file, tick), _decoding(path):
+        columns = _columns(file, wanted, path)
+        tick()
+        encoded = encode(columns, wanted)
     _refuse_unusable(encoded, wanted, path)
     return encoded
 
@@ -61,23 +60,17 @@ def read_table(path: Path, wanted: Columns) -> Iterator[dict[str, Any]]:
         path (pathlib.Path): The file.
         wanted (Columns): The columns to read.
     """
-    pyarrow = _require_pyarrow()
-    with open_source(path, has_lines=False) as (file, _):
-        try:
-            for batch in _open(file).iter_batches(columns=list(wanted.names)):
-                yield from batch.to_pylist()
-        except (pyarrow.ArrowException, OSError, KeyError) as error:
-            raise _broken(error, path) from None
+    _require_pyarrow()
+    with open_source(path, has_lines=False) as (file, _), _decoding(path):
+        for batch in _open(file).iter_batches(columns=list(wanted.names)):
+            yield from batch.to_pylist()
 
 
 def column_names(path: Path) -> list[str]:
     """Returns the names of the columns of a :obj:`.parquet` file."""
-    pyarrow = _require_pyarrow()
-    with open_source(path, has_lines=False) as (file, _):
-        try:
-            return list(_open(file).schema_arrow.names)
-        except (pyarrow.ArrowException, OSError, KeyError) as error:
-            raise _broken(error, path) from None
+    _require_pyarrow()
+    with open_source(path, has_lines=False) as (file, _), _decoding(path):
+        return list(_open(file).schema_arrow.names)
 
 
 def _open(file: Any) -> Any:
@@ -86,23 +79,35 @@ def _open(file: Any) -> Any:
     return ParquetFile(file, page_checksum_verification=True)
 
 
-def _require_pyarrow() -> Any:
+def _require_pyarrow() -> None:
     try:
-        import pyarrow
+        import pyarrow  # noqa: F401
     except ImportError:
         raise ImportError(
             "reading Parquet needs pyarrow: pip install 'kblrn_pyg[arrow]'"
         ) from None
-    return pyarrow
 
 
-def _broken(error: Exception, path: Path) -> DataError:
-    reason = str(error).partition("\n")[0]
-    return DataError(f"broken Parquet: {reason}", path, 1)
+@contextmanager
+def _decoding(path: Path) -> Iterator[None]:
+    """Converts the exceptions of pyarrow and Python about a file to one-line
+    errors. Names that are not UTF-8, for instance, do not raise one of pyarrow's
+    own errors.
+    """
+    from pyarrow import ArrowException
+
+    kinds = (ArrowException, OSError, LookupError, OverflowError, TypeError, ValueError)
+    try:
+        yield
+    except DataError:
+        raise
+    except kinds as error:
+        reason = str(error).partition("\n")[0]
+        raise DataError(f"broken Parquet: {reason}", path, 1) from None
 
 
 def _convert(column: Any, name: str, path: Path) -> Any:
-    """Makes names dictionaries of strings, and values doubles."""
+    """Converts names to dictionaries of strings, and values to doubles."""
     from pyarrow import float64, string, types
 
     is_value = name == VALUES[-1]

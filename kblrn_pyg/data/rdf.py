@@ -1,4 +1,4 @@
-"""Triples and numbers out of RDF files, streamed."""
+"""Triples and numbers from RDF files, read as a stream."""
 
 import math
 from array import array
@@ -58,13 +58,13 @@ CONVERTERS = {
 
 @dataclass(frozen=True)
 class RDFContent:
-    r"""What an RDF file holds.
+    r"""The content of an RDF file.
 
     Args:
         triples (NamedTriples): The statements whose object is an entity.
         values (NamedValues): The statements whose object is a number or date.
-        num_other_literals (int): How many statements have another literal, a
-            number that is not finite, or a triple as object, and were skipped.
+        num_other_literals (int): The number of skipped statements, whose object is
+            another literal, a number that is not finite, or a triple.
     """
 
     triples: NamedTriples
@@ -73,7 +73,7 @@ class RDFContent:
 
 
 def is_rdf(path: PathLike) -> bool:
-    """Tells whether a file is RDF, by its ending."""
+    """Returns whether a file is RDF, by its ending."""
     return ending(path) in FORMATS
 
 
@@ -85,18 +85,18 @@ def read_rdf(
 ) -> RDFContent:
     r"""Reads an RDF file as a stream: N-Triples (:obj:`.nt`), N-Quads (:obj:`.nq`,
     whose graphs are joined), Turtle (:obj:`.ttl`) or RDF/XML (:obj:`.rdf`,
-    :obj:`.owl`, :obj:`.xml`), each :obj:`.gz` or not. Another ending is read as
-    N-Triples.
+    :obj:`.owl`, :obj:`.xml`), each optionally :obj:`.gz`. Files with other endings
+    are read as N-Triples.
 
-    Literals of the numeric and date types of XML Schema, and of Freebase's
-    own :obj:`type.int`, :obj:`type.float` and :obj:`type.datetime`, become
-    numerical values, dates as decimal years (see :meth:`decimal_year`). Other
-    literals are counted and skipped. Memory grows with what is kept; give
-    :obj:`entities` to keep only some of a large dump, as the paper did with
-    1.9 billion triples of Freebase.
+    Literals of the numeric and date types of XML Schema, and of Freebase's own
+    :obj:`type.int`, :obj:`type.float` and :obj:`type.datetime`, become numerical
+    values, dates as decimal years (see :meth:`decimal_year`). Other literals are
+    counted and skipped. Memory grows with the amount of data that is kept; pass
+    :obj:`entities` to keep only a subset of a large dump, as the paper did with 1.9
+    billion triples of Freebase.
 
-    IRIs are not checked beyond the grammar, since public dumps are full of
-    ones that a strict check refuses.
+    IRIs are not checked beyond the grammar, because public dumps contain many that
+    a strict check refuses.
 
     Args:
         path (str): The file.
@@ -138,7 +138,8 @@ def read_rdf(
 
 
 class _Collector:
-    """Gathers statements as ids, one pass, with as little work as possible.
+    """Collects statements as ids, in a single pass, with as little work as
+    possible.
 
     The parser's node objects hash faster than their texts can be made, so
     they are the keys; texts are made once for each entity, at the end.

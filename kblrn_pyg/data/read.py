@@ -1,4 +1,4 @@
-"""One call from a user's files to a knowledge base."""
+"""Reads a user's files into a knowledge base with a single call."""
 
 import os
 from collections.abc import Container, Sequence
@@ -56,7 +56,7 @@ def read_kb(
         train: The training triples: a :obj:`.tsv`, :obj:`.csv`, :obj:`.nt`,
             :obj:`.ttl` or :obj:`.rdf` file (:obj:`.gz` or not), a :obj:`.parquet`
             file, a :class:`pandas.DataFrame`, or an iterable of tuples. Numbers in
-            RDF files are kept, too. A folder with files called :obj:`train`,
+            RDF files are read, too. A folder with files called :obj:`train`,
             :obj:`valid` and :obj:`test`, a dictionary of splits, a
             :obj:`DatasetDict` of Hugging Face and a :obj:`Dataset` of PyKEEN have
             all splits.
@@ -64,25 +64,25 @@ def read_kb(
         test (optional): The test triples. (default: :obj:`None`)
         numerical (optional): The :obj:`entity, attribute, value` rows.
             (default: :obj:`None`)
-        min_entities (int, optional): The least number of entities that must
-            have a value of an attribute to keep it, as in the paper.
-            (default: :obj:`5`)
-        holdout (float, optional): If there are no validation and test triples,
-            this fraction of the training triples becomes each of them.
+        min_entities (int, optional): The minimum number of entities with a value of
+            an attribute to keep it, as in the paper. (default: :obj:`5`)
+        holdout (float, optional): If there are no validation and test triples, each
+            of them gets this fraction of the training triples.
             (default: :obj:`None`)
         seed (int, optional): The seed of that choice. (default: :obj:`0`)
-        **options (optional): :obj:`strict`, to refuse two values for one
-            (entity, attribute) instead of averaging them; :obj:`header` and
-            :obj:`columns`, see :meth:`read_triples`; :obj:`numerical_columns` and
-            :obj:`numerical_header` (default: :obj:`header`), :obj:`decimal` and
-            :obj:`wide`, see :meth:`read_values`; :obj:`separator`, what separates
-            the fields of files; :obj:`labels` and :obj:`label_columns`, names to
-            read for identifiers, see :meth:`read_labels`; :obj:`progress`, to
-            show progress bars.
+        **options (optional): :obj:`strict`, to refuse two values for one (entity,
+            attribute) instead of averaging them; :obj:`header` and :obj:`columns`,
+            see :meth:`read_triples`; :obj:`numerical_columns` and
+            :obj:`numerical_header` (default: :obj:`header`, unless
+            :obj:`numerical_columns` are given), :obj:`decimal` and :obj:`wide`, see
+            :meth:`read_values`; :obj:`separator`, what separates the fields of
+            files; :obj:`labels` and :obj:`label_columns`, readable names of
+            identifiers, see :meth:`read_labels`; :obj:`progress`, to show progress
+            bars.
 
     Returns:
         The knowledge base of each split, by :obj:`"train"`, :obj:`"val"` and
-        :obj:`"test"`, and a report of what was noticed.
+        :obj:`"test"`, and a report.
 
     Example:
         >>> kbs, report = read_kb(train=[("Ada", "spouse", "Ben")])
@@ -92,6 +92,8 @@ def read_kb(
     sources = _sources(train, valid, test, numerical, options.get("labels"))
     if holdout is not None and len(sources.triples) > 1:
         raise DataError("'holdout' must not be given beside validation or test triples")
+    if holdout is not None and not 0 < holdout < 0.5:
+        raise DataError(f"'holdout' must lie between 0 and 0.5 (got {holdout})")
     reader = _Reader(options)
     for split, parts in sources.triples.items():
         reader.read_split(split, parts)
@@ -186,11 +188,14 @@ class _Reader:
             self.tables.append(content.values)
             self.has_rdf = True
             return
+        columns = options.get("numerical_columns")
+        # Columns by names tell that numbers have a header, even if triples have none.
+        header = options.get("header") if columns is None else None
         found = read_values(
             source,
             strict=options.get("strict", False),
-            header=options.get("numerical_header", options.get("header")),
-            columns=options.get("numerical_columns"),
+            header=options.get("numerical_header", header),
+            columns=columns,
             progress=self.progress,
             average=False,
             names=self.splits["train"].entities,

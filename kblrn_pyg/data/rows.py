@@ -56,11 +56,11 @@ def read_rows(
 ) -> Iterator[RowBlock]:
     r"""Reads a :obj:`.tsv`, :obj:`.txt` or :obj:`.csv` file, :obj:`.gz` or not.
 
-    A file whose name ends in :obj:`.csv` has comma-separated, optionally
-    quoted fields, and spaces around them do not count; any other is split at
-    tabs and nothing else. A file whose first row is none by this, but one with
-    semicolons or other separators, has these. Byte-order marks, CRLF line ends and
-    blank lines are tolerated.
+    A file whose name ends in :obj:`.csv` has comma-separated, optionally quoted
+    fields, and spaces around them are ignored; any other file is split at tabs
+    only. If the first row is not valid with this separator, but is with semicolons
+    or other separators, these are used. Byte-order marks, CRLF line ends and blank
+    lines are tolerated.
     """
     wanted.check()
     path = Path(path)
@@ -104,11 +104,11 @@ def first_row(path: Path, line: bytes, wanted: Columns) -> list[str]:
 def open_source(
     path: Path, progress: bool = False, has_lines: bool = True
 ) -> Iterator[tuple[BinaryIO, Callable[[], None]]]:
-    r"""Opens a file for reading, unzipped where its name ends in :obj:`.gz`.
+    r"""Opens a file for reading, and unzips it if its name ends in :obj:`.gz`.
 
-    Yields the file and a function that brings the progress bar up to date. Lines, if
-    the file has any, must be short; see :meth:`short_lines`.
-    Whatever goes wrong with the file itself becomes a :class:`DataError`.
+    Yields the file and a function that updates the progress bar. Lines must not be
+    too long; see :meth:`short_lines`. All problems with the file itself raise a
+    :class:`DataError`.
     """
     try:
         size = path.stat().st_size
@@ -138,7 +138,7 @@ def open_source(
 
 
 def separator_of(path: Path, line: str, wanted: Columns) -> str:
-    """Returns what separates the fields of a file that begins with a line."""
+    """Returns the separator of fields in a file, from its first line."""
     if wanted.separator is not None:
         return wanted.separator
     usual = "," if ending(path) == ".csv" else "\t"
@@ -146,7 +146,7 @@ def separator_of(path: Path, line: str, wanted: Columns) -> str:
 
 
 def has_quotes(path: Path, mark: str) -> bool:
-    """Tells whether fields may be quoted, and spaces around them do not count."""
+    """Returns whether fields may be quoted, and spaces around them are ignored."""
     return mark != "\t" or ending(path) == ".csv"
 
 
@@ -254,6 +254,9 @@ def _width(first: Sequence[str], wanted: Columns, place: tuple[Path, int]) -> in
     width = len(first)
     if wanted.given is None and not wanted.fit(first):
         if width <= len(wanted.names):
+            if width == 1 and wanted.separator is not None:
+                message = f"one column when split at {wanted.separator!r}"
+                raise DataError(f"{message}, expected {wanted}", *place)
             _refuse_width(width, len(wanted.names), wanted, place)
         message = f"{width} columns ({', '.join(first)}), expected {wanted}"
         ways_out = "say which these are by columns=(...), or --columns A,B,C"

@@ -1,4 +1,4 @@
-"""What separates the fields of a delimited file."""
+"""The separator between the fields of a delimited file."""
 
 import csv
 import stat
@@ -29,12 +29,12 @@ def split_line(line: str, mark: str) -> list[str]:
 
 
 def find_separator(line: str, usual: str, fits: Callable[[Sequence[str]], bool]) -> str:
-    r"""Returns what separates the fields of a line.
+    r"""Returns the separator of fields in a line.
 
     Args:
         line (str): The first line of a file.
-        usual (str): What separates the fields of such files.
-        fits (callable): Tells whether fields may be a row of the file.
+        usual (str): The default separator of such files.
+        fits (callable): Returns whether fields may be a row of the file.
 
     Example:
         >>> find_separator("Ada;age;1,5", ",", lambda fields: len(fields) == 3)
@@ -52,12 +52,12 @@ def find_separator(line: str, usual: str, fits: Callable[[Sequence[str]], bool])
 def sample_lines(path: Path, number: int = 100) -> list[str]:
     r"""Returns the first lines of a file that can be read again.
 
-    There are none in what is not a regular file, or not text; whoever reads it whole
-    says so.
+    There are none if it is not a regular file, or not text; reading it as a whole
+    then raises the error.
 
     Args:
         path (pathlib.Path): The file, :obj:`.gz` or not.
-        number (int, optional): At most how many. (default: :obj:`100`)
+        number (int, optional): The maximum number of lines. (default: :obj:`100`)
     """
     import gzip
     import zlib

@@ -1,4 +1,4 @@
-"""The row of a knowledge base in the paper's Table 1, and more."""
+"""The statistics of the paper's Table 1 for a knowledge base, and more."""
 
 from dataclasses import dataclass
 
@@ -23,9 +23,9 @@ class Statistics:
         num_entities_with_numbers (int): Entities with at least one of them.
         num_numerical_relations (int): Relations that qualify for numerical
             features.
-        num_numerical_features (int): Their features together.
+        num_numerical_features (int): The total number of their features.
         mean_degree (float): The mean number of training triples at an entity.
-        max_degree (int): The most training triples at an entity.
+        max_degree (int): The maximum number of training triples at an entity.
     """
 
     num_entities: int
@@ -42,11 +42,10 @@ class Statistics:
 
 
 def kb_statistics(splits: dict[str, HeteroData]) -> Statistics:
-    r"""Counts what is in a knowledge base.
+    r"""Returns the counts of a knowledge base.
 
     Args:
-        splits (dict): The knowledge base of each split, :obj:`"train"` among
-            them.
+        splits (dict): The knowledge base of each split, including :obj:`"train"`.
     """
     data = splits["train"]
     num_entities = data["entity"].num_nodes

@@ -2,7 +2,7 @@ r"""Files of tensors with a checksum: knowledge bases, rules, checkpoints, model
 
 The first line names the format, such as :obj:`kblrn_pyg rules 2 sha256:...`; the
 rest is what :meth:`torch.save` writes. The checksum covers both. Files are written
-and read piece by piece, so that memory holds nothing twice.
+and read in chunks, so that memory holds nothing twice.
 """
 
 import hashlib
@@ -72,7 +72,7 @@ def load_kb(path: PathLike) -> HeteroData:
 
 
 def save_splits(kbs: Mapping[str, HeteroData], path: PathLike) -> None:
-    r"""Saves the knowledge bases of all splits, what they share only once.
+    r"""Saves the knowledge bases of all splits; shared data is saved only once.
 
     Args:
         kbs (dict): The knowledge base of each split.
@@ -83,7 +83,7 @@ def save_splits(kbs: Mapping[str, HeteroData], path: PathLike) -> None:
 
 
 def load_splits(path: PathLike) -> dict[str, HeteroData]:
-    r"""Loads what :meth:`save_splits` wrote; splits still share what they shared.
+    r"""Loads the output of :meth:`save_splits`; splits share the same data again.
 
     Args:
         path (str): The file.
@@ -93,7 +93,8 @@ def load_splits(path: PathLike) -> dict[str, HeteroData]:
 
 
 def _as_kb(content: Any, path: PathLike) -> HeteroData:
-    """Makes a knowledge base of what a file holds, and refuses anything else."""
+    """Creates a knowledge base from the content of a file, and refuses anything
+    else."""
     try:
         kb = HeteroData.from_dict(content)
         as_kb(kb)
@@ -124,7 +125,7 @@ def save_tensors(
 
 
 def load_tensors(path: PathLike, kind: str) -> dict[str, Any]:
-    """Loads what :meth:`save_tensors` wrote, without running code.
+    """Loads the output of :meth:`save_tensors`, without running code.
 
     Refuses a file that is missing, damaged, of another kind or another version.
     """
@@ -149,7 +150,7 @@ def load_tensors(path: PathLike, kind: str) -> dict[str, Any]:
 
 
 def _open_at_once(path: str, flags: int) -> int:
-    """Opens a file without waiting for somebody to write to it, as pipes do."""
+    """Opens a file without blocking, as opening a pipe would."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
@@ -169,7 +170,7 @@ def _load(file: io.RawIOBase, path: PathLike) -> Any:
 
 
 def _check(first_line: bytes, file: IO[bytes], path: PathLike, kind: str) -> None:
-    """Refuses the rest of a file before anything looks into it."""
+    """Verifies the rest of a file before anything reads it."""
     if first_line.startswith(_OLD_MAGIC):
         raise DataError("was written by an older version, make it again", path)
     match = _FIRST_LINE.fullmatch(first_line)
@@ -207,7 +208,7 @@ def _digest(begin: bytes, file: IO[bytes]) -> str:
 class _Writer:
     """Passes on what torch writes, and computes its checksum.
 
-    Errors must not pass through torch, which would not tell that a disk is full.
+    Errors must not pass through torch, which would hide that a disk is full.
     """
 
     def __init__(self, file: IO[bytes], begin: bytes) -> None:
@@ -232,7 +233,7 @@ class _Writer:
 
 
 class _Behind(io.RawIOBase):
-    """What follows the first line of a file, as a file of its own."""
+    """The content after the first line of a file, as a separate file."""
 
     def __init__(self, file: IO[bytes], begin: int) -> None:
         self._file, self._begin = file, begin

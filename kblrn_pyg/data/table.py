@@ -1,4 +1,4 @@
-"""Many names, without a Python object for each."""
+"""Many names in compact form, without a Python object for each."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
@@ -15,7 +15,7 @@ _NAMES, _LETTERS = 1 << 10, 1 << 14  # room to begin with
 
 
 class NameTable(Sequence[str]):
-    r"""Distinct names, of which each has its place as an id.
+    r"""Distinct names, whose positions are their ids.
 
     Example:
         >>> table = NameTable()
@@ -83,20 +83,20 @@ class NameTable(Sequence[str]):
         return text.split(chr(unused[0]))
 
     def copy(self) -> "NameTable":
-        """Returns the same names, to which others can be added."""
+        """Returns a copy, to which names can be added."""
         twin = NameTable()
         twin._table = self._table
         twin._is_shared = self._is_shared = True
         return twin
 
     def ids(self, names: Sequence[str]) -> Ids:
-        """Returns the ids of names, and gives the next ones to new names."""
+        """Returns the ids of names, and assigns the next ids to new names."""
         if len(self) == 0 and isinstance(names, NameTable):
             self._table, self._is_shared = names.copy()._table, True
         return self._ids(names, True)
 
     def find(self, names: Sequence[str]) -> Ids:
-        """Returns the ids of names, -1 for those that there are not."""
+        """Returns the ids of names, -1 for unknown ones."""
         return self._ids(names, False)
 
     def _ids(self, names: Sequence[str], is_new: bool) -> Ids:
@@ -117,7 +117,7 @@ class NameTable(Sequence[str]):
         Args:
             text (numpy.ndarray): The text of the fields.
             fields (Fields): The fields.
-            columns (sequence): Which columns.
+            columns (sequence): The columns to use.
             is_new (bool, optional): Whether new names get ids.
                 (default: :obj:`True`)
         """
@@ -156,7 +156,8 @@ class NameTable(Sequence[str]):
 
 
 def _kernels() -> Any:
-    """Numba takes long to import, and small files do without it."""
+    """Imports the kernels lazily: importing Numba takes long, and small files do
+    not need it."""
     from kblrn_pyg.kernels import fields
 
     return fields

@@ -18,11 +18,11 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class NamedTriples:
-    r"""Distinct triples as ids, with the names behind the ids.
+    r"""Triples as ids, with the names behind the ids.
 
-    Ids count the names in their order of appearance, the head of a triple
-    before its tail, as PyG's own :class:`~torch_geometric.datasets.FB15k_237`
-    numbers them.
+    Triples are distinct, unless :meth:`read_triples` is asked for all of them. Ids
+    follow the order of appearance of names, the head of a triple before its tail, as
+    in PyG's own :class:`~torch_geometric.datasets.FB15k_237`.
 
     Args:
         entities (sequence): The name of each entity id.
@@ -30,7 +30,7 @@ class NamedTriples:
         head (numpy.ndarray): The head of each triple.
         rel (numpy.ndarray): The relation of each triple.
         tail (numpy.ndarray): The tail of each triple.
-        num_duplicates (int): How many repeated triples were dropped.
+        num_duplicates (int): The number of repeated triples that were dropped.
     """
 
     entities: Sequence[str]
@@ -55,7 +55,7 @@ class NamedTriples:
 
 
 class Index(defaultdict[Any, int]):
-    """Gives every new key the next free id."""
+    """Assigns the next free id to every new key."""
 
     def __init__(self) -> None:
         super().__init__(self.__len__)
@@ -65,11 +65,11 @@ class Index(defaultdict[Any, int]):
         return list(self)
 
     def find(self, keys: Sequence[Any]) -> Ids:
-        """Returns the ids of keys, -1 for those that there are not."""
+        """Returns the ids of keys, -1 for unknown ones."""
         return np.array([self.get(key, -1) for key in keys], np.int64)
 
     def ids(self, keys: Sequence[Any]) -> Ids:
-        """Returns the ids of keys, new ones among them."""
+        """Returns the ids of keys, and assigns ids to new ones."""
         return np.fromiter(map(self.__getitem__, keys), np.int64, len(keys))
 
 
@@ -80,6 +80,7 @@ def read_triples(
     other_names: Container[str] = (),
     progress: bool = False,
     separator: str | None = None,
+    distinct: bool = True,
 ) -> NamedTriples:
     r"""Reads (head, relation, tail) triples and drops repeated ones.
 
@@ -88,20 +89,22 @@ def read_triples(
             not), a :obj:`.parquet` file, a :class:`pandas.DataFrame`, or an
             iterable of tuples.
         header (bool, optional): Whether a file's first row is a header. If
-            :obj:`None`, a first row made of well-known column names is one, and
+            :obj:`None`, a first row made of known column names is one, and
             one that might be a header is refused: if the file has at least five
             other rows, and none of them shares a name with it.
             (default: :obj:`None`)
         columns (sequence, optional): The names of the columns of head, relation
             and tail in the header of a file or in a data frame, which may have
             further columns. (default: :obj:`None`)
-        other_names (container, optional): Names that are not those of columns,
-            such as all that training triples have. (default: :obj:`()`)
+        other_names (container, optional): Names that are not column names, such as
+            all names in training triples. (default: :obj:`()`)
         progress (bool, optional): Whether to show a progress bar.
             (default: :obj:`False`)
-        separator (str, optional): What separates the fields of a file.
-            (default: :obj:`None`, tabs, or commas in :obj:`.csv` files, or what
-            else makes three fields of the first row)
+        separator (str, optional): The separator of fields in a file.
+            (default: :obj:`None`, tabs, or commas in :obj:`.csv` files, or another
+            one that splits the first row into three fields)
+        distinct (bool, optional): If set to :obj:`False`, keeps repeated triples.
+            (default: :obj:`True`)
 
     Example:
         >>> triples = read_triples([("Ada", "spouse", "Ben")])
@@ -111,24 +114,33 @@ def read_triples(
     wanted = Columns(TRIPLES, header, columns, other_names, separator)
     encoded = source_columns(source, wanted, progress)
     if encoded is not None:
-        return distinct_triples(encoded.entities, encoded.kinds, *encoded.columns)
+        h, r, t = encoded.columns
+        found = NamedTriples(encoded.entities, encoded.kinds, h, r, t)
+        return _distinct(found) if distinct else found
     entities, relations = Index(), Index()
     ends, rels = [], []
     for (head, relation, tail), _ in source_rows(source, wanted, progress):
         ends.append(entities.ids(list(chain.from_iterable(zip(head, tail)))))
         rels.append(relations.ids(relation))
     head_tail = np.concatenate(ends)
-    return distinct_triples(
+    found = NamedTriples(
         list(entities),
         list(relations),
         head_tail[0::2],
         np.concatenate(rels),
         head_tail[1::2],
     )
+    return _distinct(found) if distinct else found
+
+
+def _distinct(given: NamedTriples) -> NamedTriples:
+    return distinct_triples(
+        given.entities, given.relations, given.head, given.rel, given.tail
+    )
 
 
 def join_triples(parts: Sequence[NamedTriples]) -> NamedTriples:
-    """Joins triples by names; those that are in several parts count once."""
+    """Joins triples by names; repeated ones count once."""
     if len(parts) == 1:
         return parts[0]
     entities, relations = Index(), Index()

@@ -1,4 +1,4 @@
-"""PyG graphs as knowledge bases: of several node types, of one, homogeneous."""
+"""PyG graphs as knowledge bases, with several node types or with one."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,24 +21,24 @@ def unify_types(
     r"""Turns a HeteroData with several node types into a knowledge base.
 
     The node types become consecutive id ranges of one entity space, kept as
-    :obj:`data['entity'].type` and :obj:`data.type_names`. A relation between
-    more than one pair of types becomes one relation for each pair, named
-    :obj:`source.relation.target`. What is asked about is what
+    :obj:`data['entity'].type` and :obj:`data.type_names`. A relation between more
+    than one pair of types becomes one relation for each pair, named
+    :obj:`source.relation.target`. The queries are the edges that
     :class:`~torch_geometric.transforms.RandomLinkSplit` labels as positive, or
-    what is in :obj:`edge_label_index`: edge types with neither are asked nothing
-    about, unless none has any, as in a training graph, which asks about its
+    those in :obj:`edge_label_index`. Edge types with neither have no queries. If no
+    edge type has any, as in a training graph, the queries are its
     :obj:`edge_index`.
 
     Args:
-        data (HeteroData): The graph. A node type may have :obj:`name`, a list
-            of labels, :obj:`identifier`, a list of what tells nodes of all
-            types apart, and :obj:`x`. Where nodes share a label and no type
-            has identifiers, these are made of type and index.
-        attributes (dict, optional): For each node type, the names of the
-            columns of its :obj:`x` that are numerical attributes. Types that
-            share a name share the attribute. By default, what a type has as
-            :obj:`attribute_names`, and without them, :obj:`"type.x0"` and so
-            on, with a warning. (default: :obj:`None`)
+        data (HeteroData): The graph. A node type may have :obj:`name`, a list of
+            labels, :obj:`identifier`, a list of identifiers that are unique over
+            all types, and :obj:`x`. If nodes share a label and no type has
+            identifiers, these are created from type and index.
+        attributes (dict, optional): For each node type, the names of the columns of
+            its :obj:`x` that are numerical attributes. Types that share a name
+            share the attribute. By default, the :obj:`attribute_names` of a type,
+            and without them, :obj:`"type.x0"` and so on, with a warning.
+            (default: :obj:`None`)
     """
     if attributes is None:
         attributes = _attributes(data)
@@ -84,8 +84,8 @@ def from_homogeneous(data: Data, num_relations: int = 0) -> HeteroData:
             :obj:`x`, with :obj:`attribute_names` for its columns. With a single
             relation, it may be a split of
             :class:`~torch_geometric.transforms.RandomLinkSplit`.
-        num_relations (int, optional): The least number of relations: those that
-            a split does not have itself. (default: :obj:`0`)
+        num_relations (int, optional): The minimum number of relations, if a split
+            lacks some of them. (default: :obj:`0`)
     """
     has = data.get("edge_index") is not None and data.get("edge_type") is not None
     if not has or data.num_nodes is None:
@@ -116,7 +116,7 @@ def from_homogeneous(data: Data, num_relations: int = 0) -> HeteroData:
 
 
 def as_kb(data: HeteroData | Data, num_relations: int = 0) -> HeteroData:
-    r"""Brings what a PyG user has into the form of a knowledge base.
+    r"""Converts any supported PyG graph to a knowledge base.
 
     Args:
         data (HeteroData or Data): A knowledge base, which is checked and
@@ -126,6 +126,12 @@ def as_kb(data: HeteroData | Data, num_relations: int = 0) -> HeteroData:
         num_relations (int, optional): See :meth:`from_homogeneous`.
             (default: :obj:`0`)
     """
+    if not isinstance(data, HeteroData | Data):
+        raise ValueError(
+            f"'data' must be a HeteroData or a Data (got {type(data).__name__})"
+        )
+    if isinstance(data, HeteroData) and not data.node_types:
+        raise ValueError("'data' must have nodes (got an empty HeteroData)")
     if data.is_cuda:
         data = copy(data).cpu()  # a copy, because PyG moves things in place
     if isinstance(data, Data):
@@ -139,7 +145,7 @@ def as_kb(data: HeteroData | Data, num_relations: int = 0) -> HeteroData:
 
 
 def _with_asked_edges(data: HeteroData) -> HeteroData:
-    """Makes :obj:`edge_label_index` all that is asked about."""
+    """Sets :obj:`edge_label_index` to the queries."""
     stores = data.edge_stores
     has_labels = any(key in store for store in stores for key in LABELS)
     if not has_labels and all("edge_label_index" in store for store in stores):
@@ -175,7 +181,8 @@ def _with_names(data: HeteroData) -> HeteroData:
 
 
 def split_types(data: HeteroData) -> HeteroData:
-    r"""Gives a knowledge base that :meth:`unify_types` made its node types back.
+    r"""Restores the node types of a knowledge base that :meth:`unify_types`
+    created.
 
     Args:
         data (HeteroData): The knowledge base.

@@ -1,4 +1,4 @@
-"""A knowledge base with more facts, entities and numbers, or with fewer facts."""
+"""A knowledge base with added facts, entities and numbers, or removed facts."""
 
 import copy
 from collections.abc import Sequence
@@ -19,17 +19,18 @@ from kblrn_pyg.data.values import NamedValues
 
 @dataclass(frozen=True)
 class KBUpdate:
-    r"""What became of a knowledge base.
+    r"""The update of a knowledge base.
 
-    Entities keep their ids, and new ones come behind them.
+    Entities keep their ids, and new ones follow them.
 
     Args:
         before (HeteroData): The knowledge base as it was.
         kb (HeteroData): The knowledge base as it is.
         added (tuple): The facts that are new.
         retracted (tuple): The facts that are gone.
-        num_known (int): How many of the facts that were to be added were known.
-        num_values (int): How many numbers are new, or replace others.
+        num_known (int): The number of facts to add that were already known.
+        num_values (int): The number of numbers that are new, or that replace
+            others.
     """
 
     before: HeteroData
@@ -50,15 +51,19 @@ class KBUpdate:
         return int(self.kb["entity"].num_nodes) - self.num_before
 
     def lines(self) -> list[str]:
-        """Returns one line for everything that happened."""
+        """Returns one line per change."""
         counts = [
-            (self.num_new, "new entities"),
-            (self.added[0].numel(), "new facts"),
-            (self.num_known, "facts were known before"),
-            (self.retracted[0].numel(), "facts retracted"),
-            (self.num_values, "numbers"),
+            (self.num_new, "new entity", "new entities"),
+            (self.added[0].numel(), "new fact", "new facts"),
+            (self.num_known, "fact was known before", "facts were known before"),
+            (self.retracted[0].numel(), "fact retracted", "facts retracted"),
+            (self.num_values, "number", "numbers"),
         ]
-        return [f"{count:,} {text}" for count, text in counts if count]
+        return [
+            f"{count:,} {one if count == 1 else several}"
+            for count, one, several in counts
+            if count
+        ]
 
 
 def update_kb(
@@ -67,20 +72,20 @@ def update_kb(
     values: NamedValues | None = None,
     retracted: NamedTriples | None = None,
 ) -> KBUpdate:
-    r"""Adds facts, entities and numbers to a knowledge base, and takes facts away.
+    r"""Adds facts, entities and numbers to a knowledge base, and removes facts.
 
-    Names of entities that are neither identifiers nor labels are those of new
-    entities. Relations and attributes must be there: nothing has been learned
-    about others. A number replaces the one that there was.
+    Names that are neither identifiers nor labels are treated as new entities.
+    Relations and attributes must be known, because nothing has been learned about
+    others. A number replaces the previous one.
 
     Args:
-        kb (HeteroData): The knowledge base, which stays as it is.
+        kb (HeteroData): The knowledge base, which is not changed.
         triples (NamedTriples, optional): The facts to add.
             (default: :obj:`None`)
         values (NamedValues, optional): The numbers to add.
             (default: :obj:`None`)
-        retracted (NamedTriples, optional): The facts to take away, all of which
-            must be known. (default: :obj:`None`)
+        retracted (NamedTriples, optional): The facts to remove, all of which must
+            be known. (default: :obj:`None`)
 
     Example:
         >>> from kblrn_pyg.data import read_kb, read_triples
@@ -112,12 +117,12 @@ def update_kb(
 
 
 def grown_split(split: HeteroData, update: KBUpdate) -> HeteroData:
-    r"""Returns what a split asks about, over the entities of an updated knowledge
-    base; facts that are retracted are left out.
+    r"""Returns a split over the entities of an updated knowledge base, without
+    retracted facts.
 
     Args:
         split (HeteroData): A split of the knowledge base before.
-        update (KBUpdate): What became of it.
+        update (KBUpdate): Its update.
     """
     asked = np.stack(
         [column.numpy() for column in flat_triples(split, "edge_label_index")]
@@ -194,7 +199,7 @@ def _refuse_both(add: Ids, gone: Ids, names: Vocabulary) -> None:
 
 
 def _kept(before: Ids, gone: Ids, names: Vocabulary) -> np.ndarray:
-    """Tells which facts stay, and refuses to take away what is not there."""
+    """Returns which facts stay, and refuses to take away what is not there."""
     size = len(names.entities)
     keys, wanted = _keys(before, size), _keys(gone, size)
     missing = ~np.isin(wanted, keys)
@@ -205,7 +210,7 @@ def _kept(before: Ids, gone: Ids, names: Vocabulary) -> np.ndarray:
 
 
 def _joined(before: Ids, add: Ids) -> tuple[Ids, np.ndarray]:
-    """Appends facts that are new, and tells which ones are."""
+    """Appends new facts, and returns which ones are new."""
     size = int(max(before.max(initial=0), add.max(initial=0))) + 1
     both = np.concatenate([before, add], axis=1)
     first = first_occurrences(both[0] * size + both[2], both[1])
@@ -237,7 +242,7 @@ def _build(
     triples: Ids,
     values: tuple[Ids, Ids, np.ndarray] | None,
 ) -> HeteroData:
-    """Builds the knowledge base, with everything else that the old one has."""
+    """Builds the knowledge base, with all other data of the old one."""
     entity, number = kb["entity"], len(new)
     unknown = entity.x.new_full((number, entity.x.size(1)), torch.nan)
     x = torch.cat([entity.x.detach(), unknown])

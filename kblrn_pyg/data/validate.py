@@ -1,4 +1,4 @@
-"""What keeps a HeteroData from being a knowledge base, or from being the same one."""
+"""Checks that a HeteroData is a knowledge base, and the same as another one."""
 
 from typing import Any
 
@@ -21,10 +21,10 @@ def validate_kb(data: HeteroData) -> None:
     r"""Checks that a :class:`~torch_geometric.data.HeteroData` is a knowledge base.
 
     Args:
-        data (HeteroData): What to check.
+        data (HeteroData): The data to check.
 
     Raises:
-        DataError: With everything that is wrong, in one line.
+        DataError: With all problems, in one line.
     """
     problems = find_problems(data)
     if problems:
@@ -32,10 +32,10 @@ def validate_kb(data: HeteroData) -> None:
 
 
 def find_problems(data: HeteroData) -> list[str]:
-    r"""Returns everything that keeps a HeteroData from being a knowledge base.
+    r"""Returns all reasons why a HeteroData is not a knowledge base.
 
     Args:
-        data (HeteroData): What to check.
+        data (HeteroData): The data to check.
     """
     if not isinstance(data, HeteroData):
         return [f"expected a HeteroData (got {type(data).__name__})"]
@@ -48,10 +48,11 @@ def find_problems(data: HeteroData) -> list[str]:
 
 
 def how_different(kb: HeteroData, other: HeteroData) -> str | None:
-    """Tells what another knowledge base has instead, :obj:`None` if ids mean the same.
+    """Returns how another knowledge base differs, or :obj:`None` if ids mean the
+    same.
 
-    Readers number names by their appearance, so that the same triples in
-    another order make another knowledge base.
+    Readers assign ids in the order of appearance, so the same triples in another
+    order give a different knowledge base.
     """
     entities = kb["entity"], other["entity"]
     mine, theirs = (entity.get("identifier", entity.name) for entity in entities)

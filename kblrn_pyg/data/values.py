@@ -28,12 +28,12 @@ class NumberOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class ValueNotes:
-    r"""What was noticed while numbers were read.
+    r"""The observations made while numbers were read.
 
     Args:
-        num_unknown (int): How many cells say that a number is not known.
+        num_unknown (int): The number of cells that mark a number as unknown.
         wide_columns (tuple): The attributes of wide tables.
-        text_columns (tuple): Their columns that have text only, which were left out.
+        text_columns (tuple): Their columns with text only, which were left out.
     """
 
     num_unknown: int = 0
@@ -46,14 +46,15 @@ class NamedValues:
     r"""One number for each known (entity, attribute) pair, with names.
 
     Args:
-        entities (sequence): The name of each entity id; there may be others.
+        entities (sequence): The name of each entity id; there may be additional
+            names.
         attributes (sequence): The name of each attribute id.
         entity (numpy.ndarray): The entity of each value.
         attribute (numpy.ndarray): The attribute of each value.
         value (numpy.ndarray): The values.
-        num_averaged (int): How many values were merged into another one's
-            mean, because a pair had more than one.
-        notes (ValueNotes): What else was noticed.
+        num_averaged (int): The number of values that were merged into a mean,
+            because a pair had more than one.
+        notes (ValueNotes): Other observations.
     """
 
     entities: Sequence[str]
@@ -71,7 +72,11 @@ class NamedValues:
                 "attributes": (self.attribute, len(self.attributes)),
             }
         )
-        check_shape("value", self.value, self.entity.shape)
+        value = self.value
+        is_real = isinstance(value, np.ndarray) and value.dtype.kind in "fiu"
+        if not is_real or np.isinf(value).any():
+            raise ValueError("'value' must be an array of numbers, NaN is unknown")
+        check_shape("value", value, self.entity.shape)
 
     def __len__(self) -> int:
         return len(self.value)
@@ -100,24 +105,24 @@ def read_values(
         strict (bool, optional): If set to :obj:`True`, two values for one
             (entity, attribute) are refused. (default: :obj:`False`)
         header (bool, optional): Whether a file's first row is a header. If
-            :obj:`None`, a first row made of well-known column names is one.
+            :obj:`None`, a first row made of known column names is one.
             (default: :obj:`None`)
         columns (sequence, optional): The names of the columns of entity,
             attribute and value in the header of a file or in a data frame, which
-            may have further columns. (default: :obj:`None`)
+            may have other columns. (default: :obj:`None`)
         progress (bool, optional): Whether to show a progress bar.
             (default: :obj:`False`)
-        average (bool, optional): If set to :obj:`False`, nothing is averaged
+        average (bool, optional): If set to :obj:`False`, values are not averaged
             yet. (default: :obj:`True`)
-        names (sequence, optional): The names of entities that triples have. Those
-            that were read from a large file are found faster than new ones, and
-            keep their ids. (default: :obj:`None`)
-        **options (optional): :obj:`separator`, what separates the fields of a file
-            (default: what its first row tells); :obj:`decimal`, the decimal point
-            (default: :obj:`"."`); :obj:`wide`, whether there is a column for each
-            attribute, as in :obj:`entity, birth_year, height` (default: if the
-            header and the second column tell it). Then :obj:`columns` are those to
-            read, the one of entities first.
+        names (sequence, optional): The names of entities in the triples. Those that
+            were read from a large file are found faster than new ones, and keep
+            their ids. (default: :obj:`None`)
+        **options (optional): :obj:`separator`, the separator of fields in a file
+            (default: detected from its first row); :obj:`decimal`, the decimal
+            point (default: :obj:`"."`); :obj:`wide`, whether there is a column for
+            each attribute, as in :obj:`entity, birth_year, height`
+            (default: detected from the header and the second column).
+            :obj:`columns` are then the columns to read, that of entities first.
 
     Example:
         >>> read_values([("Ada", "born", 1950), ("Ada", "born", 1952)]).value
@@ -161,7 +166,7 @@ def _blocks(source: Source, wanted: Columns, progress: bool) -> Iterator[RowBloc
 
 
 class _CellReader:
-    """Reads numbers cell by cell, and notices what is not one."""
+    """Reads numbers cell by cell, and records cells that are not numbers."""
 
     def __init__(self, source: Source, decimal: str, wide: WideTable | None) -> None:
         self.source, self.decimal, self.wide = source, decimal, wide
@@ -265,7 +270,7 @@ def join_values(tables: Sequence[NamedValues]) -> NamedValues:
 def refuse_repeated(
     values: NamedValues, source: Source = (), lines: Ids | None = None
 ) -> None:
-    """Refuses a second value of an entity and an attribute, wherever it is from."""
+    """Refuses a second value of an entity and an attribute from any source."""
     key = values.entity * max(len(values.attributes), 1) + values.attribute
     _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
     first = first[inverse]

@@ -14,9 +14,10 @@ from kblrn_pyg.data.rows import PathLike
 
 @contextmanager
 def whole_file(path: PathLike, mode: str = "wb", **kwargs: Any) -> Iterator[IO[Any]]:
-    r"""Opens a file for writing that replaces the one at its path when complete.
+    r"""Opens a file for writing that replaces the existing file when it is
+    complete.
 
-    Whatever goes wrong in between, even a loss of power, leaves the old file.
+    After any failure in between, even a loss of power, the old file is still there.
 
     Args:
         path (str): The file to write; missing parent directories are created.
@@ -59,7 +60,7 @@ def whole_file(path: PathLike, mode: str = "wb", **kwargs: Any) -> Iterator[IO[A
 
 
 def _mode(path: Path) -> int | None:
-    """Returns the kind and the permissions of what is at a path, if anything is."""
+    """Returns the type and the permissions of an existing path."""
     try:
         mode = path.stat().st_mode
     except OSError:  # which writing tells, if it matters
@@ -87,7 +88,7 @@ def write_text(path: PathLike, text: str) -> None:
 
 
 def write_bytes(path: PathLike, *contents: bytes | memoryview) -> None:
-    """Writes a binary file, in one or several pieces; see :meth:`whole_file`."""
+    """Writes a binary file, in one or several chunks; see :meth:`whole_file`."""
     with whole_file(path) as file:
         for content in contents:
             file.write(content)

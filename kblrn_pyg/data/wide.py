@@ -33,7 +33,7 @@ class WideTable:
 
     Args:
         source: The file, data frame, or iterable of dictionaries.
-        wanted (Columns): Its columns, the one of entities first.
+        wanted (Columns): Its columns, that of entities first.
     """
 
     source: Source
@@ -66,15 +66,16 @@ class WideTable:
 def wide_table(
     source: Source, wanted: Columns, is_wide: bool | None = None
 ) -> WideTable | None:
-    r"""Returns the table if numbers are in a wide one.
+    r"""Returns the table if the numbers form a wide table.
 
     Args:
         source: A file, a :class:`pandas.DataFrame`, or an iterable.
-        wanted (Columns): The columns to read, were it not wide. Given ones are those
-            of a wide table, the one of entities first, if :obj:`is_wide` is set.
-        is_wide (bool, optional): Whether it is one. (default: :obj:`None`: if it has
-            a header that is not that of (entity, attribute, value) rows, and its
-            second column has numbers)
+        wanted (Columns): The columns to read if the table is not wide. If
+            :obj:`is_wide` is set, given columns are those of a wide table, that of
+            entities first.
+        is_wide (bool, optional): Whether the table is wide. (default: :obj:`None`:
+            if it has a header that is not that of (entity, attribute, value) rows,
+            and its second column has numbers)
     """
     if is_wide is False or (wanted.given is not None and not is_wide):
         return None

@@ -1,4 +1,4 @@
-"""Names and numbers as people read them, in texts and figures."""
+"""Readable forms of names and numbers for texts and figures."""
 
 import math
 import re
@@ -16,11 +16,11 @@ _TINY, _HUGE = 1e-4, 1e9
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    r"""Shortens names such that they still differ.
+    r"""Shortens names such that they stay distinct.
 
-    Each becomes its shortest ending that no other name shares, and of a long
-    ending only the first and the last segment stay, or the last two, if the
-    last one equals the first.
+    Each name becomes its shortest unique ending. Of a long ending, only the first
+    and the last segment are kept, or the last two, if the last one equals the
+    first.
 
     Example:
         >>> short_names(["/soccer/roster./sports/place", "/rugby/roster./sports/place"])
@@ -45,7 +45,8 @@ def in_words(name: str) -> str:
 
 
 def number_text(value: float, scale: float | None = None) -> str:
-    r"""Writes a number with three significant digits, or all before the point.
+    r"""Writes a number with three significant digits, or all digits before the
+    decimal point.
 
     Args:
         value (float): The number.
@@ -93,7 +94,7 @@ def signed(value: float) -> str:
 
 
 def minus(text: str) -> str:
-    r"""Gives numbers the minus sign, which is as wide as a plus.
+    r"""Replaces hyphens of numbers by the minus sign, which is as wide as a plus.
 
     Example:
         >>> minus("-2.5")
@@ -113,7 +114,7 @@ def rank_text(rank: float) -> str:
 
 
 def listing(names: Sequence[str], total: int) -> str:
-    r"""Lists some names, and how many more of the total there are.
+    r"""Lists some names, and the number of remaining ones.
 
     Example:
         >>> listing(["Ada", "Ben"], 5), listing([], 5)

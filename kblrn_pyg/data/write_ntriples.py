@@ -1,4 +1,4 @@
-"""Triples as N-Triples, with how probable they are."""
+"""Triples as N-Triples, with their probabilities."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -23,16 +23,16 @@ def ntriples(
 ) -> Iterator[str]:
     r"""Returns the lines of an N-Triples file.
 
-    Names that are IRIs stay; others are percent-encoded behind :obj:`base` and
-    :obj:`entity:`, or :obj:`relation:`.
+    Names that are IRIs stay; others are percent-encoded and appended to :obj:`base`
+    and :obj:`entity:`, or :obj:`relation:`.
 
     Args:
         triples (iterable): The names of each triple, and its probability.
-        statement (str, optional): :obj:`"plain"` writes triples alone;
-            :obj:`"star"` says how probable a triple term is, without asserting the
-            triple; :obj:`"reified"` does so by an :obj:`rdf:Statement`.
+        statement (str, optional): :obj:`"plain"` writes only triples; :obj:`"star"`
+            states the probability of a triple term, without asserting the triple;
+            :obj:`"reified"` uses an :obj:`rdf:Statement` for this.
             (default: :obj:`"plain"`)
-        base (str, optional): What names that are not IRIs begin with.
+        base (str, optional): The prefix of names that are not IRIs.
             (default: :obj:`"urn:kblrn:"`)
 
     Example:

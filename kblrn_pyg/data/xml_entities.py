@@ -1,4 +1,4 @@
-"""XML whose entities cannot grow without end."""
+"""Protection against XML entities that expand without limit."""
 
 import io
 import re
@@ -18,13 +18,13 @@ _LONGEST = 1500  # bytes of a plain one
 
 
 def without_nested_entities(path: Path, file: BinaryIO) -> BinaryIO:
-    r"""Returns a file that refuses entities of entities, and long ones.
+    r"""Returns a file that refuses nested entities, and long ones.
 
-    Ten entities, each ten times the one before, make ten billion letters of a few
-    hundred.
+    Ten entities, each with ten times the previous one, expand a few hundred
+    characters to ten billion.
 
     Args:
-        path (Path): What errors call it.
+        path (Path): The name in error messages.
         file (file): The file, unzipped.
     """
     return io.BufferedReader(_PlainEntities(path, file), _AHEAD)

@@ -1,4 +1,4 @@
-"""What all data sets share."""
+"""The base class of all data sets."""
 
 import re
 import warnings
@@ -22,7 +22,7 @@ _NOTE = "pre_transform.txt"
 
 
 def check_counts(kbs: dict[str, HeteroData], expected: Counts, name: str) -> None:
-    """Refuses a data set whose numbers differ from the expected ones."""
+    """Refuses a data set whose counts differ from the expected ones."""
     train = kbs["train"]
     found = [train["entity"].num_nodes, len(train.edge_types)]
     for split in ("train", "val", "test"):
@@ -33,15 +33,16 @@ def check_counts(kbs: dict[str, HeteroData], expected: Counts, name: str) -> Non
 
 
 def _name_of(transform: Transform | None) -> str:
-    """Tells transforms apart, without what differs from process to process."""
+    """Returns a description of a transform that is the same in every process."""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(transform))
 
 
 class KBDataset(InMemoryDataset):
     r"""Base class of data sets with a training, a validation and a test split.
 
-    Raw files are looked for below the directory that the environment variable
-    :obj:`KBLRN_DATA` names, else in :obj:`root/raw`, else downloaded there.
+    Raw files are looked up below the directory in the environment variable
+    :obj:`KBLRN_DATA`, then in :obj:`root/raw`, and otherwise downloaded to the
+    latter.
 
     Args:
         root (str): Root directory where the data set should be saved.

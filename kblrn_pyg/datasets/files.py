@@ -1,4 +1,4 @@
-"""Raw files of the public data sets: where they are and how to get them whole."""
+"""Raw files of the public data sets: their locations and verified downloads."""
 
 import hashlib
 import logging
@@ -23,8 +23,8 @@ class RawFile:
     r"""A file of a public data set.
 
     Args:
-        path (str): Its place below the directory that :obj:`KBLRN_DATA` names.
-        url (str): Its public home.
+        path (str): Its path below the directory in :obj:`KBLRN_DATA`.
+        url (str): Its public location.
         sha256 (str): The checksum of its content.
     """
 
@@ -34,18 +34,20 @@ class RawFile:
 
     @property
     def name(self) -> str:
-        """A file name that tells files of one data set apart."""
+        """A file name that is unique within a data set."""
         return Path(self.path).name
 
     def locate(self, raw_dir: str) -> Path:
-        """Returns the file below :obj:`KBLRN_DATA` if it is there, else in the root."""
+        """Returns the file below :obj:`KBLRN_DATA` if it exists, else the one in
+        the root."""
         directory = os.environ.get(ENVIRONMENT)
         if directory and (path := Path(directory) / self.path).exists():
             return path
         return Path(raw_dir) / self.name
 
     def fetch(self, raw_dir: str) -> None:
-        """Downloads the file unless it is there; it appears whole or not at all."""
+        """Downloads the file unless it exists; it is written whole or not at
+        all."""
         path = self.locate(raw_dir)
         if path.exists():
             return
@@ -86,7 +88,7 @@ def split_files(
 
     Args:
         directory (str): Their directory below :obj:`KBLRN_DATA`.
-        url (str): Their public home, with :obj:`{}` for the split.
+        url (str): Their public location, with :obj:`{}` for the split.
         train (str): The checksum of the training triples, and so on.
     """
     return tuple(

@@ -1,4 +1,4 @@
-"""FB15k and FB15k-237, whole and reduced to what numbers can help with."""
+"""FB15k and FB15k-237, whole and restricted to triples with numerical features."""
 
 import json
 
@@ -55,8 +55,8 @@ class FB15k(KBDataset):
     483,142 training, 50,000 validation and 59,071 test triples, 116
     attributes with 29,395 values of 12,493 entities.
 
-    The paper speaks of 12,826 entities with numbers; 12,493 is what the
-    published file holds, and the number that its author later gave.
+    The paper states 12,826 entities with numbers; the published file has 12,493,
+    which is also the number that its author later gave.
 
     Args:
         root (str): Root directory where the data set should be saved.
@@ -124,8 +124,8 @@ class FB15k237(FB15k):
 
 
 def keep_numerical(kbs: dict[str, HeteroData]) -> dict[str, HeteroData]:
-    """Keeps the validation and test triples that numbers can help with: those
-    whose relation has a numerical feature, and whose entities are in training.
+    """Keeps the validation and test triples whose relation has a numerical feature,
+    and whose entities both occur in training.
     """
     train = kbs["train"]
     head_index, _, tail_index = flat_triples(train)

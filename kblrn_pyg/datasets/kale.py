@@ -1,4 +1,4 @@
-"""WN18 and FB122, the data sets that come with logical rules."""
+"""WN18 and FB122, the data sets that include logical rules."""
 
 import torch
 from torch_geometric.data import HeteroData

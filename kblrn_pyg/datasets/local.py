@@ -1,4 +1,4 @@
-"""A user's own knowledge base, as the import command leaves it."""
+"""A user's own knowledge base, as written by the import command."""
 
 import json
 import shutil
@@ -19,7 +19,7 @@ from kblrn_pyg.datasets.names import SPLITS, splits_path
 
 
 class LocalKB(InMemoryDataset):
-    r"""A knowledge base that a user brought, saved by :meth:`write_local_kb`.
+    r"""A user's own knowledge base, saved by :meth:`write_local_kb`.
 
     Args:
         root (str): The directory.
@@ -70,14 +70,14 @@ def write_local_kb(
     kbs: Mapping[str, HeteroData],
     report: BuildReport | None = None,
 ) -> None:
-    r"""Saves a knowledge base as a data set; it appears whole or not at all.
+    r"""Saves a knowledge base as a data set, whole or not at all.
 
     Args:
-        root (str): The directory to make; it must not exist, or be empty.
-        kbs (dict): The knowledge base of each split. Validation and test splits that
-            are missing ask nothing.
-        report (BuildReport, optional): What was noticed while reading, kept
-            as :obj:`import.json`. (default: :obj:`None`)
+        root (str): The directory to create; it must be empty or not exist.
+        kbs (dict): The knowledge base of each split. Missing validation and test
+            splits have no queries.
+        report (BuildReport, optional): The report of reading, stored as
+            :obj:`import.json`. (default: :obj:`None`)
     """
     nothing = (torch.empty(0, dtype=torch.long),) * 3
     kbs = {split: kbs.get(split) or ask(kbs["train"], nothing) for split in SPLITS}

@@ -1,4 +1,4 @@
-"""What data sets there are, known without loading one."""
+"""The names and counts of the data sets, available without loading one."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ from kblrn_pyg.data.rows import PathLike
 
 
 class Counts(NamedTuple):
-    """The numbers that a data set must have: triples by split."""
+    """The expected counts of a data set, with triples by split."""
 
     entities: int
     relations: int
@@ -36,13 +36,13 @@ SPLITS_FILE = "splits.kb"
 
 
 def default_root() -> Path:
-    """Returns where data sets live unless someone says otherwise."""
+    """Returns the default directory of data sets."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache) / "kblrn_pyg"
 
 
 def known_name(name: str) -> str | None:
-    r"""Returns the data set that a name means, :obj:`None` if it means none.
+    r"""Returns the data set with a name, or :obj:`None` if there is none.
 
     Args:
         name (str): One of the names in :obj:`COUNTS`, in any case.

@@ -1,4 +1,4 @@
-"""Fits probabilities that triples are true to a validation set."""
+"""Calibrates the probability that a triple is true, on a validation set."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg.data import flat_triples
+from kblrn_pyg.data.ids import as_ids, check_ids
 from kblrn_pyg.data.known import KnownFacts
 from kblrn_pyg.evaluation.evaluate import side_by_side
 from kblrn_pyg.evaluation.model import device_of, evaluating, kb_for, listed
@@ -54,26 +55,26 @@ def calibrate(
     least: int = 10,
     seed: int = 0,
 ) -> Calibration:
-    r"""Finds out which scores mean which probabilities, by logistic regression.
+    r"""Calibrates scores to probabilities, by logistic regression.
 
     Triples that a knowledge base asks about are true. For each of them, a false one
-    is drawn: its head or its tail, by turns, is replaced by an entity that the
+    is drawn: its head or its tail, alternately, is replaced by an entity that the
     relation has on that side in training (:obj:`"observed"`) or by any entity
-    (:obj:`"all"`), so that no known fact results. Relations with few triples have
-    the slope and the intercept of all relations together, others their own.
+    (:obj:`"all"`), so that no known fact results. Relations with few triples use
+    the slope and the intercept of all relations together; others have their own.
 
     Args:
         model (KBLRN): The model, whose :obj:`calibration` is not changed.
-        data (HeteroData or Data): The validation split: what it asks about must not
-            have been learned.
+        data (HeteroData or Data): The validation split; its triples must not have
+            been used in training.
         filter_with (iterable, optional): Splits whose triples are facts, too, such
             as the test split. (default: :obj:`()`)
         ratio (float, optional): The number of false triples for each true one.
             (default: :obj:`1.0`)
         negatives (str, optional): See above. (default: :obj:`"observed"`)
-        least (int, optional): The least number of true triples that a relation
-            needs to have numbers of its own. (default: :obj:`10`)
-        seed (int, optional): The seed of the choice of false triples.
+        least (int, optional): The minimum number of true triples that a relation
+            needs to have its own slope and intercept. (default: :obj:`10`)
+        seed (int, optional): The seed for choosing false triples.
             (default: :obj:`0`)
     """
     if least < 1:
@@ -88,21 +89,15 @@ def calibrate(
             "the scores of true triples must be higher than those of false ones: the "
             "model has not learned anything about this split"
         )
-    found = np.tile(whole, (model.num_relations, 1))
     count = np.bincount(
         triples.rel[triples.is_true], minlength=model.num_relations
     ).astype(np.int64)
-    precision = np.full(2, 1 / _SPREAD)
-    for r in np.flatnonzero(count >= least):
-        rows = triples.rel == r
-        own = _fit(values[rows], truth[rows], whole, precision)
-        if own[0] > 0:
-            found[r] = own
-        else:
-            count[r] = 0
-    count[count < least] = 0
-    slope = found[:, 0] / std
-    intercept = found[:, 1] - slope * mean
+    slope = np.full(model.num_relations, whole[0] / std)
+    intercept = np.full(model.num_relations, whole[1]) - slope * mean
+    own = _fit_relations(scores, triples, np.flatnonzero(count >= least))
+    for r, (own_slope, own_intercept) in own.items():
+        slope[r], intercept[r] = own_slope, own_intercept
+    count[~np.isin(np.arange(len(count)), list(own))] = 0
     return Calibration(
         torch.from_numpy(slope),
         torch.from_numpy(intercept),
@@ -120,7 +115,7 @@ def labelled_triples(
     negatives: str = "observed",
     seed: int = 0,
 ) -> LabelledTriples:
-    r"""Returns what a knowledge base asks about, and false triples.
+    r"""Returns the triples that a knowledge base asks about, and false triples.
 
     Args:
         model (KBLRN): The model.
@@ -158,9 +153,9 @@ def reliability_of(
     seed: int = 1,
     num_bins: int = 15,
 ) -> Reliability:
-    r"""Compares the probabilities of a calibrated model with what is true.
+    r"""Compares the probabilities of a calibrated model with the truth.
 
-    False triples are drawn as its calibration did.
+    False triples are drawn in the same way as in its calibration.
 
     Args:
         model (KBLRN): The model.
@@ -168,7 +163,7 @@ def reliability_of(
             test split.
         filter_with (iterable, optional): See :meth:`calibrate`.
             (default: :obj:`()`)
-        seed (int, optional): The seed of the choice of false triples.
+        seed (int, optional): The seed for choosing false triples.
             (default: :obj:`1`)
         num_bins (int, optional): The number of bins. (default: :obj:`15`)
     """
@@ -185,7 +180,7 @@ def reliability_of(
 
 
 def triple_scores(model: KBLRN, head: Ids, rel: Ids, tail: Ids) -> Floats:
-    r"""Returns the score of each triple, by both of its queries if they differ.
+    r"""Returns the score of each triple, from both of its queries if they differ.
 
     Args:
         model (KBLRN): The model.
@@ -211,9 +206,12 @@ def expert_scores(
         progress (bool, optional): Whether to show a progress bar.
             (default: :obj:`False`)
     """
-    device, size = device_of(model), len(head)
+    kinds = {"heads": head, "relations": rel, "tails": tail}
+    columns = [as_ids(ids, kind) for kind, ids in kinds.items()]
+    sizes = model.num_nodes, model.num_relations, model.num_nodes
+    check_ids(dict(zip(kinds, zip(columns, sizes))))
+    device, size = device_of(model), len(columns[0])
     found = {name: np.empty(size) for name in model.experts}
-    columns = [np.ascontiguousarray(one) for one in (head, rel, tail)]
 
     def score(begin: int, _: None) -> int:
         part = slice(begin, min(begin + _TRIPLES, size))
@@ -230,7 +228,7 @@ def expert_scores(
 
 
 class _Corruption:
-    """Makes false triples of true ones."""
+    """Creates false triples from true ones."""
 
     def __init__(
         self,
@@ -280,8 +278,34 @@ class _Corruption:
         return drawn
 
 
+def _fit_relations(
+    scores: Floats, triples: LabelledTriples, relations: Ids
+) -> dict[int, tuple[float, float]]:
+    """Returns slope and intercept of each relation whose slope is positive.
+
+    Scores of one relation may be a hundred times those of another. So each is measured
+    in its own deviations, in which relations are alike, and pulled towards all others.
+    """
+    truth = triples.is_true.astype(np.float64)
+    values, units = np.zeros_like(scores), {}
+    for r in relations.tolist():
+        rows = triples.rel == r
+        units[r] = mean, std = scores[rows].mean(), scores[rows].std() or 1.0
+        values[rows] = (scores[rows] - mean) / std
+    rows = np.isin(triples.rel, relations)
+    usual = _fit(values[rows], truth[rows], np.zeros(2), np.zeros(2))
+    precision = np.full(2, 1 / _SPREAD)
+    found = {}
+    for r, (mean, std) in units.items():
+        rows = triples.rel == r
+        slope, intercept = _fit(values[rows], truth[rows], usual, precision)
+        if slope > 0:
+            found[r] = slope / std, intercept - slope * mean / std
+    return found
+
+
 def _fit(values: Floats, truth: Floats, centre: Floats, precision: Floats) -> Floats:
-    """Finds slope and intercept by Newton's method, near others that are usual.
+    """Fits slope and intercept by Newton's method, regularised towards given ones.
 
     Platt's targets, which are not quite 0 and 1, keep them finite.
     """
@@ -289,16 +313,25 @@ def _fit(values: Floats, truth: Floats, centre: Floats, precision: Floats) -> Fl
     high, low = (num_true + 1) / (num_true + 2), 1 / (len(truth) - num_true + 2)
     target = np.where(truth > 0, high, low)
     columns = np.stack([values, np.ones_like(values)], axis=1)
-    found = centre.copy()
+
+    def loss_at(point: Floats) -> float:
+        logit = columns @ point
+        away = point - centre
+        fit = np.logaddexp(0.0, logit) - target * logit
+        return float(fit.sum() + (precision * away * away).sum() / 2)
+
+    found, loss = centre.copy(), loss_at(centre)
     for _ in range(_MAX_STEPS):
         probability = 1 / (1 + np.exp(-np.clip(columns @ found, -500, 500)))
         gradient = columns.T @ (probability - target) + precision * (found - centre)
         weight = probability * (1 - probability)
         hessian = (columns * weight[:, None]).T @ columns + np.diag(precision + 1e-9)
         step = np.linalg.solve(hessian, gradient)
-        # Far from the optimum, a whole step may be too long.
+        # Far from the optimum, a whole step may be too long, and lead away from it.
         step *= min(1.0, 5.0 / max(np.abs(step).max(), 1e-12))
-        found = found - step
+        while (after := loss_at(found - step)) > loss and np.abs(step).max() > 1e-8:
+            step /= 2
+        found, loss = found - step, after
         if np.abs(step).max() < 1e-8:
             break
     return found

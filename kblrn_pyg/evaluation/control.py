@@ -1,4 +1,4 @@
-"""Whether a model uses its numbers: ranks with true numbers, and with controls."""
+"""Tests whether a model uses its numbers, by comparing ranks with controls."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _SURE = 2.0
 
 @dataclass(frozen=True)
 class ControlResult:
-    r"""The ranks of the same queries with true numbers, and with controls.
+    r"""The ranks of the same queries with true numbers, and with each control.
 
     Args:
         tables (dict): The ranks by control: :obj:`"true"`, :obj:`"permuted"`,
@@ -48,10 +48,15 @@ class ControlResult:
         return float(change.mean()), float(change.std() / np.sqrt(len(change)))
 
     def verdict(self) -> str:
-        """Says in one sentence whether the numbers are used."""
+        """States in one sentence whether the numbers are used."""
         base = "without" if "without" in self.tables else "known"
         gain, error = self.difference(base)
         names = {"without": "no numbers", "known": "numbers that are all equal"}
+        if gain < -_SURE * error:
+            return (
+                f"The numbers do harm: with them, the MRR is {-gain:.4f} lower than "
+                f"with {names[base]} (standard error {error:.4f})."
+            )
         if gain <= _SURE * error:
             return (
                 f"The numbers are not used: they change the MRR by {gain:+.4f} over "
@@ -63,7 +68,8 @@ class ControlResult:
         if more <= _SURE * error_of_more:
             return (
                 f"What the numbers are is not used: they add {gain:.4f} to the MRR of "
-                f"{names[base]}, but {best} ones add {gain - more:.4f}."
+                f"{names[base]}, but {best} ones add {gain - more:.4f} (standard error "
+                f"of the difference {error_of_more:.4f})."
             )
         return (
             f"The numbers are used: they add {gain:.4f} to the MRR of {names[base]}, "

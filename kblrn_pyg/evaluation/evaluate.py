@@ -1,4 +1,4 @@
-"""From a model and a knowledge base to ranks."""
+"""Computes ranks from a model and a knowledge base."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
@@ -53,14 +53,14 @@ def evaluate(
     r"""Ranks the triples that a knowledge base asks about, from both sides.
 
     Ranks are filtered and realistic: entities that are known to answer a query,
-    other than the true answer in question, are not candidates, and a tie counts
-    half. Queries that several triples share are scored once.
+    other than the true answer in question, are not candidates, and a tie counts as
+    one half. Queries that several triples share are scored once.
 
     Args:
         model (KBLRN): The model.
-        data (HeteroData or Data): The knowledge base, in any form that the
-            model may be made from. Its :obj:`edge_label_index` is
-            ranked; this and its :obj:`edge_index` are known answers.
+        data (HeteroData or Data): The knowledge base, in any form that the model
+            can be created from. Its :obj:`edge_label_index` is ranked; this and its
+            :obj:`edge_index` are known answers.
         filter_with (iterable, optional): Knowledge bases over the same entities
             and relations whose triples are known, too: the validation split,
             when the test split is ranked.
@@ -79,8 +79,8 @@ def evaluate(
             compared with those of the literature. (default: :obj:`"all"`)
 
     Returns:
-        A row for each triple with its head asked for, then a row for each
-        triple with its tail asked for.
+        A row for the head query of each triple, then a row for the tail query of
+        each triple.
     """
     request = _Request(filter_with, batch_size, relations, progress, candidates)
     names = [relation for _, relation, _ in kb_for(model, data).edge_types]
@@ -98,22 +98,22 @@ def evaluate_each(
     score: Score,
     number: int,
 ) -> list[RankTable]:
-    r"""Does what :meth:`evaluate` does for several ways of scoring at once, which
-    may share most of their work.
+    r"""Does the same as :meth:`evaluate` for several scoring functions at once,
+    which may share most of their work.
 
     Args:
         model (KBLRN): The model, for its device and its entities.
         data (HeteroData or Data): See :meth:`evaluate`.
         filter_with (iterable): See :meth:`evaluate`.
         score (callable): Returns or yields rows of scores of some queries, one
-            tensor for each way.
-        number (int): The number of ways.
+            tensor for each scoring function.
+        number (int): The number of scoring functions.
     """
     return _evaluate(model, data, _Request(filter_with), score, number)
 
 
 class _Request(NamedTuple):
-    """What is asked of an evaluation; see :meth:`evaluate`."""
+    """The arguments of an evaluation; see :meth:`evaluate`."""
 
     filter_with: Iterable[HeteroData | Data]
     batch_size: int | None = None
@@ -173,7 +173,7 @@ def _evaluate(
 
 
 class _Way(NamedTuple):
-    """How queries are scored, and in how many ways."""
+    """The scoring functions, and their number."""
 
     score: Score
     number: int
@@ -298,7 +298,7 @@ def _rank(
 def rank_on_device(
     scores: Tensor, row: Ids, answer: Ids, known_ptr: Ids, known: Ids
 ) -> Standings:
-    r"""Does what :meth:`rank_answers` does, where the scores are.
+    r"""Does the same as :meth:`rank_answers`, on the device of the scores.
 
     Args:
         scores (torch.Tensor): A row of scores for each query.
@@ -327,14 +327,14 @@ def rank_on_device(
 def side_by_side(
     work: Callable[[int, None], int], chunks: range, device: torch.device
 ) -> Iterator[int]:
-    r"""Does one chunk with each thread of a CPU.
+    r"""Processes one chunk in each thread of a CPU.
 
     Threads that share a chunk would wait for each other at every step.
 
     Args:
-        work (callable): Takes where a chunk begins, and returns its size.
-        chunks (range): Where chunks begin.
-        device (torch.device): Where the model is.
+        work (callable): Takes the start of a chunk, and returns its size.
+        chunks (range): The starts of the chunks.
+        device (torch.device): The device of the model.
     """
     num_threads = min(default_threads(), torch.get_num_threads(), len(chunks))
     if device.type != "cpu" or num_threads < 2:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from kblrn_pyg.frames import html_table, to_frame
 
@@ -24,10 +24,10 @@ class Metrics:
         hits_at_3 (float): The fraction of ranks that are at most 3.
         hits_at_5 (float): The fraction of ranks that are at most 5.
         hits_at_10 (float): The fraction of ranks that are at most 10.
-        amr (float): The adjusted mean rank: the mean rank divided by what it
-            would be if candidates were in random order, the mean of
-            :math:`(n_i + 1) / 2` over the numbers of candidates :math:`n_i`.
-            1 is as good as chance, near 0 is perfect.
+        amr (float): The adjusted mean rank: the mean rank divided by its
+            expectation for candidates in random order, the mean of
+            :math:`(n_i + 1) / 2` over the numbers of candidates :math:`n_i`. 1 is
+            chance level, and values near 0 are perfect.
     """
 
     count: int
@@ -57,6 +57,8 @@ class Metrics:
             )
         if not (ranks >= 1).all():  # which NaN is not, either
             raise ValueError("'rank' must be at least 1")
+        if not (candidates >= 1).all():
+            raise ValueError("'num_candidates' must be at least 1")
         if len(ranks) == 0:
             return cls(0, *[math.nan] * 7)
         mean_rank = float(ranks.mean())
@@ -100,7 +102,7 @@ def auc_pr(scores: ArrayLike, is_answer: ArrayLike) -> float:
 
     with precision :math:`P_k` and recall :math:`R_k` of all items that score at
     least the :math:`k`-th largest distinct score. Items of equal score enter
-    together: their order never matters.
+    together, so their order does not matter.
 
     Args:
         scores (array): The score of each item.
@@ -110,7 +112,7 @@ def auc_pr(scores: ArrayLike, is_answer: ArrayLike) -> float:
         >>> auc_pr([3, 2, 1], [True, False, True])
         0.8333333333333333
     """
-    values, hit = np.asarray(scores, np.float64), np.asarray(is_answer, np.bool_)
+    values, hit = np.asarray(scores, np.float64), truths(is_answer, "is_answer")
     if values.ndim != 1 or values.shape != hit.shape:
         raise ValueError(
             f"'scores' and 'is_answer' must be of one length "
@@ -127,3 +129,16 @@ def auc_pr(scores: ArrayLike, is_answer: ArrayLike) -> float:
     num_found = np.cumsum(hit)[is_last]
     new = np.diff(num_found, prepend=0)
     return float((new * (num_found / num_taken)).sum() / num_found[-1])
+
+
+def truths(given: ArrayLike, name: str) -> NDArray[np.bool_]:
+    r"""Returns what is true, and refuses numbers other than 0 and 1.
+
+    Args:
+        given (array): Whether each of some things is true.
+        name (str): What errors call it.
+    """
+    array = np.asarray(given)
+    if array.dtype != np.bool_ and not np.isin(array, (0, 1)).all():
+        raise ValueError(f"'{name}' must be true or false")
+    return array.astype(np.bool_)

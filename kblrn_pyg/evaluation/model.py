@@ -1,4 +1,4 @@
-"""What evaluation needs from a model, and the scores that it gives."""
+"""The interface of models for evaluation, and the scores that they return."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -15,9 +15,10 @@ from kblrn_pyg.data.validate import how_different
 
 
 class ScoringModel(Protocol):
-    r"""What evaluation needs from a model: the scores of all tails and all heads.
+    r"""The interface of models for evaluation: the scores of all tails and all
+    heads.
 
-    On a CPU several threads ask for scores at once. If the model has a context
+    On a CPU, several threads request scores at once. If the model has a context
     manager :obj:`encoded()`, it is entered before they start.
     """
 
@@ -71,14 +72,14 @@ def device_of(model: ScoringModel) -> torch.device:
 def kb_for(
     model: ScoringModel, data: HeteroData | Data, name: str = "data"
 ) -> HeteroData:
-    r"""Brings data into the form in which a model knows it.
+    r"""Converts data to the form that a model uses.
 
     Data over other entities or relations than those of the model is refused.
 
     Args:
         model (KBLRN): The model.
         data (HeteroData or Data): See :meth:`~kblrn_pyg.data.as_kb`.
-        name (str, optional): What errors call the data.
+        name (str, optional): The name in error messages.
             (default: :obj:`"data"`)
     """
     kb = as_kb(data, model.num_relations)
@@ -103,7 +104,7 @@ def listed(splits: Iterable[HeteroData | Data], name: str) -> list[HeteroData | 
 
     Args:
         splits (iterable): The splits.
-        name (str): What errors call them.
+        name (str): The name in error messages.
     """
     if isinstance(splits, HeteroData | Data):
         raise ValueError(f"'{name}' must be a list of them (got one)")
@@ -113,7 +114,7 @@ def listed(splits: Iterable[HeteroData | Data], name: str) -> list[HeteroData | 
 def score_rows(
     model: ScoringModel, queries: Queries, relations: list[str]
 ) -> np.ndarray:
-    r"""Does what :meth:`score_on_device` does, and brings the scores to the CPU.
+    r"""Does the same as :meth:`score_on_device`, and moves the scores to the CPU.
 
     Args:
         model (KBLRN): The model, in evaluation mode; see :meth:`evaluating`.

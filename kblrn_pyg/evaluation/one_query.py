@@ -1,4 +1,4 @@
-"""The answers to one query compared with a complete list of them."""
+"""Compares the answers to a query with a complete list of correct answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from kblrn_pyg.kernels.ranking import Standings, rank_answers
 
 @dataclass(frozen=True)
 class QueryResult:
-    r"""How well a model answers one query.
+    r"""The quality of a model's answers to one query.
 
     Args:
         auc_pr (float): The area under the precision-recall curve over all
@@ -47,9 +47,9 @@ def query_auc(
 ) -> QueryResult:
     r"""Compares the answers to one query with a complete list of them.
 
-    All answers count, including those known from training. These are scored
-    as in training, where no fact is evidence for itself: by a self-loop of the
-    head it could be.
+    All answers count, including those known from training. These are scored as in
+    training, where no fact is evidence for itself; otherwise, a self-loop of the
+    head could make it so.
 
     Args:
         model (KBLRN): The model.
@@ -94,11 +94,19 @@ def rank_one_query(scores: np.ndarray, answers: Ids, known: Ids) -> Standings:
         answers (numpy.ndarray): The answers to rank.
         known (numpy.ndarray): The known answers, which do not compete.
     """
+    scores = np.asarray(scores)
+    if scores.dtype.kind in "iu":
+        scores = scores.astype(np.float64)
+    if scores.dtype not in (np.float32, np.float64) or np.isnan(scores).any():
+        raise ValueError(
+            f"'scores' must be numbers, and not NaN (got an array of {scores.dtype})"
+        )
     number = scores.shape[-1]
     check_shape("scores", scores, (1, number))
     answers, known = as_ids(answers, "answers"), as_ids(known, "known answers")
     check_ids({"answers": (answers, number)})
     check_ids({"known answers": (known, number)})
+    known = np.unique(known)  # each of them is left out once
     row, known_ptr = np.zeros(len(answers), np.int64), np.array([0, len(known)])
     return rank_answers(scores, row, answers, known_ptr, known)
 
@@ -106,7 +114,7 @@ def rank_one_query(scores: np.ndarray, answers: Ids, known: Ids) -> Standings:
 def _own_evidence(
     model: ScoringModel, query: Queries, answers: Ids
 ) -> np.ndarray | float:
-    """Returns the share of its score that each answer gives itself."""
+    """Returns the contribution of each answer to its own score."""
     own_evidence = getattr(model, "own_evidence", None)
     if own_evidence is None:
         return 0.0

@@ -1,4 +1,4 @@
-"""The rank of every true answer, one row each."""
+"""The ranks of all true answers, one row each."""
 
 import hashlib
 import io
@@ -50,7 +50,7 @@ class RankTable:
     Args:
         relations (list): The names of all relations.
         relation (numpy.ndarray): The relation of each row.
-        side (numpy.ndarray): The side that is asked for: 0 is the head, 1 the
+        side (numpy.ndarray): The side that the query asks for: 0 is the head, 1 the
             tail.
         head (numpy.ndarray): The head of the triple.
         tail (numpy.ndarray): The tail of the triple.
@@ -119,7 +119,7 @@ class RankTable:
         Args:
             relations (iterable, optional): Relations, by id or name.
                 (default: :obj:`None`)
-            side (str, optional): The side that is asked for, :obj:`"head"` or
+            side (str, optional): The side that the query asks for, :obj:`"head"` or
                 :obj:`"tail"`. (default: :obj:`None`)
             answers (str, optional): :obj:`"one"` for queries that one entity
                 completes, :obj:`"many"` for the others.
@@ -175,7 +175,7 @@ class RankTable:
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "RankTable":
-        r"""Makes a table of what :meth:`to_dict` returned.
+        r"""Creates a table from the output of :meth:`to_dict`.
 
         Args:
             content (dict): The names of the relations and the columns.
@@ -190,7 +190,7 @@ class RankTable:
         return cls(relations, *(content[name] for name in _COLUMNS))
 
     def save(self, path: PathLike) -> None:
-        r"""Saves the table as a NumPy archive; it appears whole or not at all.
+        r"""Saves the table as a NumPy archive, whole or not at all.
 
         Args:
             path (str): The file to write.

@@ -1,21 +1,22 @@
-"""How far probabilities can be trusted: reliability diagrams and their errors."""
+"""The reliability of probabilities: reliability diagrams and calibration errors."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kblrn_pyg.evaluation.metrics import truths
 from kblrn_pyg.table import format_table
 
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    r"""What fraction of triples is true, by the probability that they have.
+    r"""The fraction of true triples by predicted probability.
 
-    Probabilities are cut into bins of equal width.
+    Probabilities are grouped into bins of equal width.
 
     Args:
-        edges (numpy.ndarray): The bounds of bins, one more than there are bins.
+        edges (numpy.ndarray): The bounds of the bins.
         count (numpy.ndarray): The number of triples in each bin.
         confidence (numpy.ndarray): Their mean probability, NaN in an empty bin.
         accuracy (numpy.ndarray): The fraction of them that is true.
@@ -30,7 +31,7 @@ class Reliability:
     def of(
         cls, probability: ArrayLike, is_true: ArrayLike, num_bins: int = 15
     ) -> "Reliability":
-        r"""Compares probabilities with what is true.
+        r"""Compares probabilities with the truth.
 
         Args:
             probability (array): The probability of each triple.
@@ -43,7 +44,7 @@ class Reliability:
             0.2667
         """
         values = np.asarray(probability, np.float64)
-        truth = np.asarray(is_true, np.bool_)
+        truth = truths(is_true, "is_true")
         if values.ndim != 1 or values.shape != truth.shape or len(values) == 0:
             raise ValueError(
                 "'probability' and 'is_true' must be columns of one length, and not "

@@ -94,8 +94,8 @@ class Report:
         r"""Returns a table of all ranks and their groups, and one of the relations.
 
         Args:
-            max_relations (int, optional): The number of relations to list at
-                most; 0 leaves their table out. (default: :obj:`None`, all)
+            max_relations (int, optional): The maximum number of relations to list;
+                0 leaves out their table. (default: :obj:`None`, all)
         """
         rows = {"all": self.overall}
         rows |= {_SIDE_TITLES[name]: part for name, part in self.by_side.items()}

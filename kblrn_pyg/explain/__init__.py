@@ -1,4 +1,4 @@
-"""Why a triple scores as it does, and what each expert contributes to a model."""
+"""Explanations of scores, and the contribution of each expert to a model."""
 
 from kblrn_pyg.explain.contributions import Contributions, contributions, mean_lifts
 from kblrn_pyg.explain.heaviest import WeightedRules, heaviest_rules

@@ -1,4 +1,4 @@
-"""How much each expert of a model contributes to its answers."""
+"""The contribution of each expert of a model to its answers."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ _MAX_SCORES = 1 << 24
 
 @dataclass(frozen=True)
 class Contributions:
-    r"""What each expert contributes to the answers of some relations.
+    r"""The contribution of each expert to the answers of some relations.
 
     Args:
         relations (list): The relations, the most frequent first.
-        counts (list): The number of triples of each that were asked about.
-        speaks (dict): By the name of each expert of the model, whether it
-            speaks of each relation.
+        counts (list): The number of evaluated triples of each.
+        speaks (dict): By the name of each expert of the model, whether its scores
+            of each relation can differ from zero.
         lifts (dict): By the name of each expert, how much it lifts the true
             answers of each relation; see :meth:`mean_lifts`.
         mrr (list): The mean reciprocal rank of each relation.
@@ -53,24 +53,24 @@ def contributions(
     expert: str | None = None,
     progress: bool = False,
 ) -> Contributions:
-    r"""Measures what the experts contribute, relation by relation.
+    r"""Measures the contribution of the experts, relation by relation.
 
-    An expert is left out of a model whose other weights stay as they are. This
-    is not what training without it would have given: the others have learned
-    to leave to it what it knows.
+    An expert is left out of a model whose other weights stay the same. The result
+    differs from training without it: during training, the others have learned to
+    rely on it.
 
     Args:
         model (KBLRN): The model.
         data (HeteroData or Data): The split whose :obj:`edge_label_index` is
-            asked about.
+            evaluated.
         filter_with (iterable, optional): See
             :meth:`~kblrn_pyg.evaluation.evaluate`. (default: :obj:`()`)
         relations (iterable, optional): The relations, by name.
             (default: :obj:`None`, all that are asked about)
-        max_relations (int, optional): The number of relations at most, the
-            most frequent ones. (default: :obj:`12`)
-        expert (str, optional): The name of an expert; relations that it does
-            not speak of are left out. (default: :obj:`None`)
+        max_relations (int, optional): The maximum number of relations; the most
+            frequent ones are chosen. (default: :obj:`12`)
+        expert (str, optional): The name of an expert; relations for which its
+            scores are always zero are left out. (default: :obj:`None`)
         progress (bool, optional): Whether to show a progress bar.
             (default: :obj:`False`)
     """
@@ -109,14 +109,13 @@ def mean_lifts(model: KBLRN, data: HeteroData, relation: int) -> dict[str, float
         s_e(h, r, t') \Big) + \Big( s_e(h, r, t) - \frac{1}{|\mathcal{E}|}
         \sum_{h' \in \mathcal{E}} s_e(h', r, t) \Big)
 
-    Scores add up, and so do lifts. An expert that lifts by :math:`x` makes the
-    true answer :math:`e^x` times as probable, relative to the (geometric)
-    average entity, as it would be without it.
+    Lifts add up like scores. An expert that lifts by :math:`x` makes the true
+    answer :math:`e^x` times as probable, relative to the (geometric) average
+    entity, as it would be without it.
 
     Args:
         model (KBLRN): The model.
-        data (HeteroData): The split whose :obj:`edge_label_index` is asked
-            about.
+        data (HeteroData): The split whose :obj:`edge_label_index` is evaluated.
         relation (int): The relation.
     """
     relation = check_id(relation, "relation", len(data.edge_types))

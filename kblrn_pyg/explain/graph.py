@@ -73,7 +73,7 @@ def _all_parts(reasons: "Reasons") -> list["Reason"]:
 
 
 def _facts(part: "Reason") -> list["NamedFact"]:
-    """Returns the facts that a part rests on, each once."""
+    """Returns the distinct facts that a part is based on."""
     return list(dict.fromkeys(fact for path in part.paths for fact in path))
 
 

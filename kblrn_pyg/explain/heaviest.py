@@ -52,16 +52,15 @@ def heaviest_rules(
 ) -> WeightedRules:
     r"""Returns the rules of a relation with the largest weights of either sign.
 
-    Measures that mining left out are computed now, or estimated as
-    :meth:`mine_rules` says.
+    Measures that mining left out are computed here, or estimated as in
+    :meth:`mine_rules`.
 
     Args:
-        model (KBLRN): The model; the first of its experts that weighs rules is
-            asked.
+        model (KBLRN): The model; the first of its experts with weights of rules is
+            used.
         data (HeteroData): The knowledge base.
         relation (str): The relation, by name.
-        number (int, optional): The number of rules at most.
-            (default: :obj:`15`)
+        number (int, optional): The maximum number of rules. (default: :obj:`15`)
     """
     experts = (e for e in model.experts.values() if isinstance(e, RelationalExpert))
     expert = next(experts, None)
@@ -70,6 +69,8 @@ def heaviest_rules(
             "the model has no relational expert, its experts are "
             f"{', '.join(model.experts)}"
         )
+    if number < 0:
+        raise ValueError(f"'number' must not be negative (got {number})")
     names = Vocabulary.of(data).relations
     r = names.resolve(relation)
     features = expert.features

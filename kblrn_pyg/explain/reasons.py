@@ -1,4 +1,4 @@
-"""The parts that a score is the sum of, and how the triple ranks without them."""
+"""The terms of a score, and the ranks of the triple without each expert."""
 
 import math
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ class Named:
 
     Args:
         id (int): Its id.
-        name (str): A name to read; that of a relation is as short as possible
+        name (str): A readable name; that of a relation is as short as possible
             without being that of another one.
         identifier (str): The name that no other one has.
     """
@@ -49,21 +49,21 @@ Words = tuple[str | Named, ...]
 
 @dataclass(frozen=True)
 class Reason:
-    r"""One of the parts that an expert's score is the sum of, with names.
+    r"""One of the terms of an expert's score, with names.
 
     Args:
         contribution (float): What it adds to the score.
-        words (tuple): What it is: strings, and :class:`Named` for names.
+        words (tuple): Its description: strings, and :class:`Named` for names.
         note (tuple, optional): How it comes about. (default: :obj:`()`)
-        paths (tuple, optional): The known facts that it rests on, as paths:
-            tuples of :class:`NamedFact`; perhaps not all of them.
+        paths (tuple, optional): The known facts that it is based on, as paths:
+            tuples of :class:`NamedFact`; possibly not all of them.
             (default: :obj:`()`)
         num_paths (int, optional): The number of all paths.
             (default: :obj:`0`)
-        own (bool, optional): Whether it holds only because the asked triple is
-            a known fact. Training leaves such evidence out, scores do not.
-            (default: :obj:`False`)
-        details (dict, optional): Further plain values by name.
+        own (bool, optional): Whether it holds only because the explained triple is
+            a known fact. Training leaves such evidence out, while scores include
+            it. (default: :obj:`False`)
+        details (dict, optional): Additional plain values by name.
             (default: :obj:`{}`)
         middles (tuple, optional): The entities that the paths pass between
             head and tail. (default: :obj:`()`)
@@ -80,12 +80,12 @@ class Reason:
 
     @property
     def text(self) -> str:
-        """What it is, as one string."""
+        """The description, as one string."""
         return _joined(self.words)
 
     @property
     def note_text(self) -> str:
-        """How it comes about, as one string."""
+        """The note, as one string."""
         return _joined(self.note)
 
     def to_json(self) -> dict[str, Any]:
@@ -103,10 +103,10 @@ class Reason:
 
 @dataclass(frozen=True)
 class Standing:
-    r"""Where the true answer ranks among all answers to one query.
+    r"""The rank of the true answer among all answers to one query.
 
     Args:
-        probability (float): Its share of the softmax over all entities.
+        probability (float): Its softmax probability over all entities.
         rank (float): Its filtered, realistic rank: 1, plus the candidates with
             a higher score, plus half of the ties.
         without (dict): The rank that it would have without one expert, by the
@@ -123,7 +123,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Reasons:
-    r"""Why a model scores a triple as it does; see :meth:`explain`.
+    r"""The reasons for a model's score of a triple; see :meth:`explain`.
 
     Args:
         head (Named): The head.
@@ -131,8 +131,8 @@ class Reasons:
         tail (Named): The tail.
         known (bool): Whether the triple is a fact of the model's knowledge
             base.
-        parts (dict): By the name of each expert, each :class:`Reason` that its
-            score is the sum of, the strongest first.
+        parts (dict): By the name of each expert, the :class:`Reason` objects whose
+            contributions add up to its score, the strongest first.
         tail_query (Standing): Where the tail ranks in :math:`(h, r, ?)`.
         head_query (Standing): Where the head ranks in :math:`(?, r, t)`.
     """
@@ -161,16 +161,17 @@ class Reasons:
 
     @property
     def own_evidence(self) -> float:
-        """The share of the score that the triple, a known fact, gives itself."""
+        """The contribution of the triple, if it is a known fact, to its own
+        score."""
         parts = (part for parts in self.parts.values() for part in parts)
         return math.fsum(part.contribution for part in parts if part.own)
 
     def to_text(self, max_parts: int = 10) -> str:
-        r"""Returns the reasons in words.
+        r"""Returns the reasons as text.
 
         Args:
-            max_parts (int, optional): The number of parts of each expert to
-                list at most; the others are summed up. (default: :obj:`10`)
+            max_parts (int, optional): The maximum number of parts of each expert to
+                list; the others are summed up. (default: :obj:`10`)
         """
         return text.to_text(self, max_parts)
 

@@ -1,4 +1,4 @@
-"""Explanations in words."""
+"""Explanations as text."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -16,12 +16,12 @@ _STANDINGS = ("", "(h, r, ?)", "(?, r, t)")
 
 
 def to_text(reasons: "Reasons", max_parts: int) -> str:
-    """Returns the reasons in words; see :meth:`Reasons.to_text`."""
+    """Returns the reasons as text; see :meth:`Reasons.to_text`."""
     if max_parts < 0:
         raise ValueError(f"'max_parts' must not be negative (got {max_parts})")
     head, tail = reasons.head.name, reasons.tail.name
     lines = [f"{reasons.relation.name}(h, t) for h = {head}, t = {tail}"]
-    known = "a known fact" if reasons.known else "not a known fact"
+    known = "in the knowledge base" if reasons.known else "not in the knowledge base"
     lines += [f"score {signed(reasons.score)}, {known}"]
     num_own = sum(part.own for parts in reasons.parts.values() for part in parts)
     if num_own:
@@ -41,7 +41,7 @@ def to_text(reasons: "Reasons", max_parts: int) -> str:
 def to_html(reasons: "Reasons", max_parts: int = 10) -> str:
     """Returns the reasons as tables of HTML, whose text is escaped."""
     head, tail = reasons.head.name, reasons.tail.name
-    known = "a known fact" if reasons.known else "not a known fact"
+    known = "in the knowledge base" if reasons.known else "not in the knowledge base"
     title = f"{reasons.relation.name}({head}, {tail}): {signed(reasons.score)}, {known}"
     rows = [
         [expert, signed(part.contribution), part.text, part.note_text]

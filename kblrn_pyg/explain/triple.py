@@ -1,4 +1,4 @@
-"""From a model and a triple to the reasons for its score."""
+"""Computes the reasons for the score of a triple."""
 
 from collections.abc import Callable, Iterable
 from itertools import islice
@@ -28,26 +28,26 @@ def explain(
 ) -> Reasons:
     r"""Explains the score of a triple, exactly.
 
-    The score is a sum, and this returns what it is the sum of: the parts of
-    each expert, such as the score of a latent scorer, the weight of a body that
-    holds, with the entities in its middle, and what a numerical attribute
-    gives. It also returns the probability and the rank of the tail in
-    :math:`(h, r, ?)` and of the head in :math:`(?, r, t)`, and the ranks that
-    they would have without one of the experts.
+    The score is a sum, and this function returns its terms: the parts of each
+    expert, such as the score of a latent scorer, the weight of a body that holds,
+    with its middle entities, and the contribution of a numerical attribute. It also
+    returns the probability and the rank of the tail in :math:`(h, r, ?)` and of the
+    head in :math:`(?, r, t)`, and the ranks that they would have without one of the
+    experts.
 
     Args:
         model (KBLRN): The model.
         head (int or str): The head, by id, name or identifier.
         relation (int or str): The relation.
         tail (int or str): The tail.
-        max_middles (int, optional): The number of paths with entities in their
-            middle to name for each part at most. If :obj:`None`, all are.
+        max_middles (int, optional): The maximum number of paths with middle
+            entities to name for each part. If :obj:`None`, all are named.
             (default: :obj:`5`)
         known (iterable, optional): Knowledge bases over the same entities and
-            relations whose :obj:`edge_index` and :obj:`edge_label_index` are
-            known, such as other splits: ranks leave other known answers out, as
-            evaluation does. The :obj:`edge_index` of the knowledge base that
-            the model was made of, and :obj:`model.known`, always are known.
+            relations whose :obj:`edge_index` and :obj:`edge_label_index` are known,
+            such as other splits: ranks leave out other known answers, as in
+            evaluation. The :obj:`edge_index` of the knowledge base that the model
+            was created from, and :obj:`model.known`, are always known.
             (default: :obj:`()`)
 
     Example:

@@ -194,17 +194,23 @@ def find_group(ptr, keys, owner, key):
 
 @njit(cache=True, nogil=True)
 def seek(values, begin, end, least):
-    """Returns the first place of a value not below ``least``, by growing strides."""
+    """Returns the first position of a value not below ``least``, by growing
+    strides."""
     stride, high = 1, begin
     while high < end and values[high] < least:
         begin = high + 1
         high += stride
         stride *= 2
-    high = min(high, end)
-    while begin < high:
-        middle = (begin + high) >> 1
+    return first_not_below(values, begin, min(high, end), least)
+
+
+@njit(cache=True, nogil=True)
+def first_not_below(values, low, high, least):
+    """Returns the first position of a value that is not below another one."""
+    while low < high:
+        middle = (low + high) >> 1
         if values[middle] < least:
-            begin = middle + 1
+            low = middle + 1
         else:
             high = middle
-    return begin
+    return low

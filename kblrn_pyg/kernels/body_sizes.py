@@ -1,4 +1,4 @@
-"""How many pairs a body holds for, in the whole knowledge base."""
+"""The number of pairs for which a body holds, in the whole knowledge base."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from kblrn_pyg.kernels.walking import reach_parallel
 
 
 class Scratch(NamedTuple):
-    r"""The working memory of one thread; nothing in it has to be wiped between calls.
+    r"""The working memory of one thread; nothing in it has to be cleared between calls.
 
     Args:
         clock: The serial number of the last walk.
@@ -24,7 +24,7 @@ class Scratch(NamedTuple):
 
 
 def new_scratch(num_entities: int) -> Scratch:
-    r"""Makes the working memory of one thread.
+    r"""Creates the working memory of one thread.
 
     Args:
         num_entities (int): The number of entities.
@@ -137,8 +137,8 @@ def _num_reached(adjacency, group, onward, source, choices, serial, stamp):
 def walked_steps(adjacency, first, second, enough):
     """Counts the pairs of each two-hop body, once for each middle.
 
-    That takes no walk: a middle contributes a product. One-hop bodies, and those
-    that cannot have more than ``enough`` pairs, get 0.
+    This needs no walk, because each middle contributes a product. One-hop bodies,
+    and those that cannot have more than ``enough`` pairs, get 0.
     """
     code_ptr, entity = adjacency.code_ptr, adjacency.group_entity
     start = adjacency.group_start
@@ -179,7 +179,7 @@ def _most_neighbours(adjacency):
 
 @njit(cache=True, nogil=True)
 def steps_from(adjacency, code, onward):
-    """Does what :meth:`walked_steps` does for each code group of a first code."""
+    """Does the same as :meth:`walked_steps` for each code group of a first code."""
     neighbour, start = adjacency.neighbour, adjacency.group_start
     begin, end = adjacency.code_ptr[code], adjacency.code_ptr[code + 1]
     steps = np.zeros(end - begin, np.int64)

@@ -19,10 +19,10 @@ _CHECK_COST = 256
 
 
 class Scratch(NamedTuple):
-    r"""The working memory of one thread; nothing in it has to be wiped between calls.
+    r"""The working memory of one thread; nothing in it has to be cleared between calls.
 
     Args:
-        row: What the paths give each candidate of a query.
+        row: The scores of the paths for each candidate of a query.
         clock: The serial number of the last walk.
         stamp: The serial number of the walk that reached an entity last.
     """
@@ -33,13 +33,13 @@ class Scratch(NamedTuple):
 
 
 class Reached(NamedTuple):
-    r"""Which candidates the rules of some queries reach.
+    r"""The candidates that the rules of some queries reach.
 
-    Equal queries that stand together are a group. A run is all candidates of a
-    group that one rule reaches, if there are any.
+    Adjacent equal queries form a group. A run is all candidates of a group that one
+    rule reaches, if there are any.
 
     Args:
-        first: The first query of each group, and behind the last one.
+        first: The first query of each group, and the end of the last group.
         run_ptr: Where the runs of each group begin.
         rule: The rule of each run.
         ptr: Where the entities of each run begin.
@@ -54,7 +54,7 @@ class Reached(NamedTuple):
 
 
 def new_scratch(num_entities: int) -> Scratch:
-    r"""Makes the working memory of one thread.
+    r"""Creates the working memory of one thread.
 
     Args:
         num_entities (int): The number of entities.
@@ -71,10 +71,10 @@ def score_paths(candidates, entity, rel, kept, weight, scores, scratch):
     """Writes the sum of the weights of all bodies that hold for each candidate.
 
     ``kept`` is what ``PathFeatures.walk_arguments`` returns. A rule that reaches
-    a lot, as through a hub, is checked for each candidate instead of walked, so
-    that the work is bounded by the number of candidates. Queries with the same
-    entity and relation should stand together. Returns what was
-    :class:`Reached`, for the way back.
+    many entities, for example through a hub, is checked for each candidate instead
+    of walked, so the work is bounded by the number of candidates. Queries with the
+    same entity and relation should be adjacent. Returns what was :class:`Reached`,
+    for the backward pass.
     """
     num_queries, num_candidates = candidates.shape
     paths, walks, place = kept

@@ -1,4 +1,4 @@
-"""Paths that end at some entities only, which all queries of a batch share."""
+"""Paths that end at selected entities only, shared by all queries of a batch."""
 
 from typing import NamedTuple
 
@@ -29,14 +29,14 @@ class Arrivals(NamedTuple):
 
 
 class Hits(NamedTuple):
-    r"""Which columns the rules of queries reach.
+    r"""The columns that the rules of queries reach.
 
     A run is all columns that one rule of some equal queries reaches, if there are
     any.
 
     Args:
         first: The first query of each run.
-        last: Behind the last query of each run.
+        last: The end of the queries of each run.
         rule: The rule of each run.
         ptr: Where the columns of each run begin.
         column: The columns.
@@ -55,7 +55,7 @@ def arrivals_at(adjacency, bodies, entity: np.ndarray) -> Arrivals:
     Args:
         adjacency (Adjacency): The facts that bodies may use.
         bodies (Bodies): The bodies.
-        entity (numpy.ndarray): The entities, none of them twice.
+        entity (numpy.ndarray): The entities, without duplicates.
     """
     num_entities = adjacency.num_entities
     is_last = np.zeros(adjacency.num_codes, np.bool_)
@@ -100,9 +100,9 @@ def _last_steps(adjacency, entity, is_last):
 def add_to_columns(paths, arrivals, entity, rel, row, weight, scores):
     """Adds the weight of every body that holds to the scores of its columns.
 
-    ``row`` is the row of scores of each query; equal queries should stand together.
-    Of the middles of a path, either those that the query leads to or those that lead
-    to a column are gone through, whichever are fewer. Returns the :class:`Hits`.
+    ``row`` is the row of scores of each query; equal queries should be adjacent.
+    The kernel iterates over the middles of a path that the query leads to, or over
+    those that lead to a column, whichever are fewer. Returns the :class:`Hits`.
     """
     bodies = paths.bodies
     stamp = np.full(len(arrivals.entity), -1)

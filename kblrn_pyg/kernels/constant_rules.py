@@ -1,12 +1,7 @@
-"""Rules with constants: what entities that share a fact have in common besides.
+"""Rules with constants: what else entities that share a feature have in common.
 
-A *feature* of an entity is a step from it over a code to some entity, or to any.
-The former are the code groups of the steps back, whose neighbours are the entities
-that have the feature; the latter come behind them, one for each code.
-
-Numbers are features, too. Attributes have codes behind those of steps: that an entity
-has any number is a feature like a step to any entity, and that the number lies in some
-interval comes last of all. What rules predict are steps to entities.
+Rules predict features that are steps to entities; see
+:mod:`~kblrn_pyg.kernels.entity_features`.
 """
 
 from typing import NamedTuple
@@ -14,48 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from kblrn_pyg.kernels.adjacency import Adjacency, find_group
-
-
-class Numbers(NamedTuple):
-    r"""Which entities have numbers, and in which intervals.
-
-    Args:
-        ptr: Where the intervals of each attribute begin.
-        holder_ptr: Where the entities with each attribute begin, and behind these,
-            those with a number in each interval.
-        holder: These entities, sorted.
-    """
-
-    ptr: np.ndarray
-    holder_ptr: np.ndarray
-    holder: np.ndarray
-
-
-class Features(NamedTuple):
-    r"""The features of entities.
-
-    Args:
-        code_ptr: Where the features with an entity begin whose steps *back* are
-            over each code.
-        number_ptr: Where the intervals of each attribute begin, among intervals.
-        code: The code of each feature.
-        entity: Its entity, or its place among the intervals of the attribute; -1 for
-            any.
-        holder_ptr: Where the entities of each feature begin.
-        holder: The entities that have it, sorted.
-        ptr: Where the features of each entity begin.
-        feature: The features of entities, sorted.
-    """
-
-    code_ptr: np.ndarray
-    number_ptr: np.ndarray
-    code: np.ndarray
-    entity: np.ndarray
-    holder_ptr: np.ndarray
-    holder: np.ndarray
-    ptr: np.ndarray
-    feature: np.ndarray
+from kblrn_pyg.kernels.adjacency import first_not_below
+from kblrn_pyg.kernels.entity_features import Features, id_type
 
 
 class ConstantRules(NamedTuple):
@@ -67,12 +22,16 @@ class ConstantRules(NamedTuple):
         support: The number of entities that have both.
         body: The number of entities that have the feature, and that of the target
             with any entity.
-        strength: How far each rule is believed, see :class:`Choices`.
+        strength: The strength of each rule, see :class:`Choices`.
         back_ptr: Where the rules to each feature begin.
         source: The features that these come from, those of a kind side by side, the
             strongest of them first.
-        back_strength: How far these are believed.
+        back_strength: The strengths of these.
         counted: Whether each entity is counted.
+        code_ptr: Where the codes begin that the rules of each feature predict.
+        back_code: The code of the steps back, of each of these, sorted.
+        code_begin: Where the rules begin that predict each of these.
+        answer: The entity of what each rule predicts, as :meth:`id_type` has ids.
     """
 
     ptr: np.ndarray
@@ -84,63 +43,19 @@ class ConstantRules(NamedTuple):
     source: np.ndarray
     back_strength: np.ndarray
     counted: np.ndarray
-
-
-def features_of(adjacency: Adjacency, numbers: Numbers | None = None) -> Features:
-    r"""Lists the features of all entities.
-
-    Args:
-        adjacency (Adjacency): The facts.
-        numbers (Numbers, optional): The numbers of entities. (default: :obj:`None`)
-    """
-    if numbers is None:
-        zero = np.zeros(1, np.int64)
-        numbers = Numbers(zero, zero, np.empty(0, np.int64))
-    codes = np.arange(adjacency.num_codes)
-    code = np.repeat(codes, np.diff(adjacency.code_ptr)) ^ 1
-    size = np.diff(numbers.ptr)
-    attributes = adjacency.num_codes + np.arange(len(size))
-    within = np.arange(numbers.ptr[-1]) - np.repeat(numbers.ptr[:-1], size)
-    any_of = np.full(len(codes) + len(attributes), -1)
-    behind = adjacency.group_start[-1] + adjacency.code_ptr[1:]
-    holder_ptr = np.append(adjacency.group_start, behind)
-    # Who has a code at all are the entities of its groups.
-    holder = np.append(adjacency.neighbour, adjacency.group_entity)
-    holder_ptr = np.append(holder_ptr, len(holder) + numbers.holder_ptr[1:])
-    holder = np.append(holder, numbers.holder)
-    return Features(
-        adjacency.code_ptr,
-        numbers.ptr,
-        np.concatenate([code, codes, attributes, np.repeat(attributes, size)]),
-        np.concatenate([adjacency.group_entity, any_of, within]),
-        holder_ptr,
-        holder,
-        *_transpose(holder_ptr, holder, adjacency.num_entities),
-    )
-
-
-@njit(cache=True, nogil=True)
-def _transpose(ptr, value, size):
-    """Returns which rows have each value, in order."""
-    begin = np.zeros(size + 1, np.int64)
-    for i in range(len(value)):
-        begin[value[i] + 1] += 1
-    begin = np.cumsum(begin)
-    free, row_of = begin[:-1].copy(), np.empty(len(value), np.int64)
-    for row in range(len(ptr) - 1):
-        for i in range(ptr[row], ptr[row + 1]):
-            row_of[free[value[i]]] = row
-            free[value[i]] += 1
-    return begin, row_of
+    code_ptr: np.ndarray
+    back_code: np.ndarray
+    code_begin: np.ndarray
+    answer: np.ndarray
 
 
 @njit(cache=True, nogil=True)
 def mine_features(features, rows, counted, least, count):
     """Finds the rules of some features.
 
-    ``counted`` tells which entities count; ``count`` is zero for each feature, and
-    is so again at the end. Returns the number of rules of each row, and the targets
-    in order, supports and bodies of all.
+    ``counted`` states which entities count; ``count`` is zero for each feature,
+    also after the call. Returns the number of rules of each row, and the targets in
+    order, supports and bodies of all.
     """
     num_groups, code = features.code_ptr[-1], features.code
     number = np.zeros(len(rows), np.int64)
@@ -218,16 +133,6 @@ def _count_shared(features, row, counted, count, touched):
 
 
 @njit(cache=True, nogil=True)
-def count_holders(features, counted):
-    """Returns how many entities that count have each feature."""
-    number = np.zeros(len(features.code), np.int32)
-    for feature in range(len(number)):
-        for i in range(features.holder_ptr[feature], features.holder_ptr[feature + 1]):
-            number[feature] += counted[features.holder[i]]
-    return number
-
-
-@njit(cache=True, nogil=True)
 def stable_order(key, num_keys):
     """Returns the order of rows by their keys, equal ones as they are."""
     free = np.zeros(num_keys + 1, np.int64)
@@ -239,38 +144,6 @@ def stable_order(key, num_keys):
         order[free[key[i]]] = i
         free[key[i]] += 1
     return order
-
-
-@njit(cache=True, nogil=True)
-def find_features(features, code, entity):
-    """Returns the feature of each code and entity, which may be any, or -1.
-
-    An interval stands in place of an entity if the code is that of an attribute.
-    """
-    num_codes, num_attributes = len(features.code_ptr) - 1, len(features.number_ptr) - 1
-    intervals = features.code_ptr[-1] + num_codes + num_attributes
-    found = np.empty(len(code), np.int64)
-    for i in range(len(code)):
-        if entity[i] < 0:
-            found[i] = features.code_ptr[-1] + code[i]
-        elif code[i] >= num_codes:
-            begin = features.number_ptr[code[i] - num_codes]
-            found[i] = intervals + begin + entity[i]
-        else:
-            found[i] = find_feature(features, code[i], entity[i])
-    return found
-
-
-@njit(cache=True, nogil=True)
-def kinds_of(features):
-    """Returns the kind of each feature: its code, or, if it is with any entity, that
-    and the number of codes of steps; those of intervals are behind all of these."""
-    num_groups, num_codes = features.code_ptr[-1], len(features.code_ptr) - 1
-    num_attributes = len(features.number_ptr) - 1
-    kind = features.code.astype(np.int32)
-    kind[num_groups:] += num_codes
-    kind[num_groups + num_codes + num_attributes :] += num_attributes
-    return kind
 
 
 @njit(cache=True, nogil=True)
@@ -305,30 +178,63 @@ def turn_round(ptr, target, strength, kind):
     return begin, source, sure
 
 
-@njit(cache=True, nogil=True)
-def find_feature(features, code, entity):
-    """Returns the feature that is a step over a code to an entity, or -1."""
-    return find_group(features.code_ptr, features.entity, code ^ 1, entity)
+def answers_of(features: Features, target: np.ndarray) -> np.ndarray:
+    r"""Returns the entities of features.
+
+    Args:
+        features (Features): The features of all entities.
+        target (numpy.ndarray): Some of them, with an entity each.
+    """
+    answer: np.ndarray = np.empty(len(target), id_type(len(features.ptr) - 1))
+    _look_up(features.entity, target, answer)
+    return answer
 
 
 @njit(cache=True, nogil=True)
-def has_feature(features, entity, feature):
-    """Tells whether an entity has a feature."""
-    end = features.ptr[entity + 1]
-    at = first_not_below(features.feature, features.ptr[entity], end, feature)
-    return at < end and features.feature[at] == feature
+def _look_up(values, index, out):
+    for i in range(len(index)):
+        out[i] = values[index[i]]
 
 
 @njit(cache=True, nogil=True)
-def first_not_below(values, low, high, least):
-    """Returns the first place of a value that is not below another one."""
-    while low < high:
-        middle = (low + high) >> 1
-        if values[middle] < least:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+def predicted_codes(features, ptr, target):
+    """Lists the codes that the rules of each feature predict.
+
+    Returns where those of each feature begin, the codes of the steps back, and
+    where the rules that predict them begin, followed by the number of rules.
+    """
+    code_ptr = np.zeros(len(ptr), np.int64)
+    back_code, begin = np.empty(1024, np.int64), np.empty(1024, np.int64)
+    size = 0
+    for f in range(len(ptr) - 1):
+        last = -1
+        for j in range(ptr[f], ptr[f + 1]):
+            back = features.code[target[j]] ^ 1
+            if back == last:
+                continue
+            if size == len(back_code):
+                back_code, begin = longer(back_code, size, 1), longer(begin, size, 1)
+            back_code[size], begin[size] = back, j
+            last = back
+            size += 1
+        code_ptr[f + 1] = size
+    begin = longer(begin, size, 1)
+    begin[size] = len(target)
+    return code_ptr, back_code[:size].copy(), begin[: size + 1].copy()
+
+
+@njit(cache=True, nogil=True)
+def rules_over(rules, feature, code):
+    """Returns where the rules of a feature begin and end that predict a code.
+
+    There are far more rules than codes, and searching the rules themselves would
+    cause scattered memory accesses.
+    """
+    end = rules.code_ptr[feature + 1]
+    at = first_not_below(rules.back_code, rules.code_ptr[feature], end, code ^ 1)
+    if at == end or rules.back_code[at] != code ^ 1:
+        return 0, 0
+    return rules.code_begin[at], rules.code_begin[at + 1]
 
 
 @njit(cache=True, nogil=True)

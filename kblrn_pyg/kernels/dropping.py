@@ -1,4 +1,4 @@
-"""Entries set to zero at random, by random numbers that are made as they are used."""
+"""Dropout with random numbers that are generated on the fly."""
 
 import numpy as np
 from numba import njit
@@ -24,9 +24,9 @@ def _draw(seed, number):
 def drop(values, seed, threshold, factors, out):
     """Writes values to ``out``, times the first factor where dropped, else the second.
 
-    A branch for each entry would be guessed wrong too often. ``threshold`` is the
-    part to drop in steps of 2 ** -16, ``seed`` a number of 64 bits: the same one
-    drops the same entries.
+    A branch for each entry would be mispredicted too often. ``threshold`` is the
+    fraction to drop in steps of 2 ** -16, and ``seed`` is a 64-bit number: the same
+    seed drops the same entries.
     """
     limit = np.uint64(threshold)
     size = len(values)

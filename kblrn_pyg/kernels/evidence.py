@@ -1,4 +1,4 @@
-"""The surest rules, with constants or with paths, that speak for triples."""
+"""The most confident rules, with constants or with paths, that support triples."""
 
 import math
 from typing import NamedTuple
@@ -7,13 +7,8 @@ import numpy as np
 from numba import njit
 
 from kblrn_pyg.kernels import walking
-from kblrn_pyg.kernels.constant_rules import (
-    ConstantRules,
-    Features,
-    find_feature,
-    first_not_below,
-    longer,
-)
+from kblrn_pyg.kernels.constant_rules import ConstantRules, longer, rules_over
+from kblrn_pyg.kernels.entity_features import Features, find_feature
 from kblrn_pyg.kernels.walking import NO_LIMIT, first_steps, reach
 
 # What there may be for a triple: the strongest rule with constants for its head, for
@@ -26,15 +21,16 @@ USUAL = 4  # the first of the last two
 
 
 class Choices(NamedTuple):
-    r"""What counts as evidence.
+    r"""The parameters of evidence.
 
     The strength of a rule is :math:`\log (1 + c / \epsilon)` for the confidence
     :math:`c = \textrm{support} / (\textrm{body} + \beta)`.
 
     Args:
-        least: The least support of a rule.
-        shrinkage: What :math:`\beta` is: rules of few examples are believed less.
-        floor: What :math:`\epsilon` is: below it, differences count little.
+        least: The minimum support of a rule.
+        shrinkage: The constant :math:`\beta`, which lowers the confidence of rules
+            with few examples.
+        floor: The constant :math:`\epsilon`, below which differences count little.
     """
 
     least: int
@@ -43,7 +39,7 @@ class Choices(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    r"""All that is needed to look for evidence.
+    r"""All data that is needed to find evidence.
 
     Args:
         features: The features of entities.
@@ -51,8 +47,8 @@ class Evidence(NamedTuple):
         popularity: The fraction of the entities with a code that have each feature.
         path_support: The support of each path rule.
         path_body: The size of its body.
-        path_strength: How far it is believed.
-        choices: What counts.
+        path_strength: Its strength.
+        choices: The parameters.
     """
 
     features: Features
@@ -69,7 +65,7 @@ class Scratch(NamedTuple):
 
     Args:
         best: The strength of the strongest rule of each kind, for each entity.
-        found: The entities that have any.
+        found: The entities that there are rules of each kind for.
         walking: That of walks.
     """
 
@@ -79,159 +75,171 @@ class Scratch(NamedTuple):
 
 
 def new_scratch(num_entities: int) -> Scratch:
-    r"""Makes the working memory of one thread.
+    r"""Creates the working memory of one thread.
 
     Args:
         num_entities (int): The number of entities.
     """
     return Scratch(
-        np.zeros((num_entities, 3), np.float32),
-        # One more, where those are written that are there already.
-        np.empty(num_entities + 1, np.int64),
+        np.zeros((3, num_entities), np.float32),
+        # One more, where those are written that are there already. Numba looks at the
+        # sign of an index, unless its type has none.
+        np.empty((3, num_entities + 1), np.uint32),
         walking.new_scratch(num_entities),
     )
 
 
-@njit(cache=True, nogil=True)
-def _from_known(evidence, code, known, kind, best, found):
-    """Writes the strength of the strongest rules of features of ``known``."""
-    features, rules = evidence.features, evidence.rules
-    low, high = features.code_ptr[code ^ 1], features.code_ptr[(code ^ 1) + 1]
-    count = 0
-    for i in range(features.ptr[known], features.ptr[known + 1]):
-        f = features.feature[i]
-        end = rules.ptr[f + 1]
-        j = first_not_below(rules.target, rules.ptr[f], end, low)
-        while j < end and rules.target[j] < high:
-            c = features.entity[rules.target[j]]
-            found[count] = c
-            count += best[c, kind] == 0
-            best[c, kind] = max(best[c, kind], rules.strength[j])
-            j += 1
+@njit(cache=True, nogil=True, inline="always")
+def _note(c, strength, best, found, count):
+    """Notes that a rule supports an entity, and counts entities."""
+    found[count] = c
+    count += best[c] == 0
+    best[c] = max(best[c], strength)
     return count
 
 
 @njit(cache=True, nogil=True)
-def _from_candidates(evidence, target, kind, best, found, count):
-    """Writes the strength of the strongest rules to a target, for all they hold for."""
+def _from_known(evidence, code, known, best, found):
+    """Notes the rules of features of ``known``, and counts entities."""
     features, rules = evidence.features, evidence.rules
+    count = 0
+    for i in range(features.ptr[known], features.ptr[known + 1]):
+        begin, end = rules_over(rules, features.feature[i], code)
+        for j in range(begin, end):
+            count = _note(rules.answer[j], rules.strength[j], best, found, count)
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _from_candidates(evidence, target, best, found):
+    """Notes the rules to a target, for all that they hold for, and counts entities."""
+    features, rules = evidence.features, evidence.rules
+    count = 0
     for j in range(rules.back_ptr[target], rules.back_ptr[target + 1]):
         f, strength = rules.source[j], rules.back_strength[j]
         for i in range(features.holder_ptr[f], features.holder_ptr[f + 1]):
-            c = features.holder[i]
-            found[count] = c
-            count += best[c, kind] == 0 and best[c, TAIL - kind] == 0
-            best[c, kind] = max(best[c, kind], strength)
+            count = _note(features.holder[i], strength, best, found, count)
     return count
 
 
 @njit(cache=True, nogil=True)
-def _from_paths(evidence, kept, rel, known, scratch, count):
-    """Writes the strength of the strongest paths, for all that they reach."""
+def _from_paths(evidence, kept, rel, known, scratch):
+    """Notes the rules with paths, for all that they reach, and counts entities."""
     paths, walks, place = kept
-    clock, stamp, out = scratch.walking
-    best, found, strength = scratch.best, scratch.found, evidence.path_strength
+    best, found = scratch.best[PATH], scratch.found[PATH]
+    strength, count = evidence.path_strength, 0
     if place >= 0:
         for run in range(walks.run_ptr[place], walks.run_ptr[place + 1]):
             walk, of_rule = walks.walk[run], strength[walks.rule[run]]
+            if of_rule == 0:
+                continue
             for i in range(walks.ptr[walk], walks.ptr[walk + 1]):
-                count = _note_path(walks.reached[i], of_rule, best, found, count)
+                count = _note(walks.reached[i], of_rule, best, found, count)
         return count
+    clock, stamp, out = scratch.walking
     bodies = paths.bodies
     for rule in range(bodies.ptr[rel], bodies.ptr[rel + 1]):
         group = first_steps(paths.adjacency, bodies, rule, known)
-        if group < 0:
+        if group < 0 or strength[rule] == 0:
             continue
         clock[0] += 1
         number = reach(paths, rule, known, group, clock[0], NO_LIMIT, stamp, out)
         for i in range(number):
-            count = _note_path(out[i], strength[rule], best, found, count)
+            count = _note(out[i], strength[rule], best, found, count)
     return count
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _note_path(c, strength, best, found, count):
-    found[count] = c
-    is_new = best[c, HEAD] == 0 and best[c, TAIL] == 0 and best[c, PATH] == 0
-    best[c, PATH] = max(best[c, PATH], strength)
-    return count + (is_new and strength > 0)
 
 
 @njit(cache=True, nogil=True)
 def _collect(evidence, kept, side, entity, rel, scratch):
-    """Fills the working memory with all evidence of a query, and counts entities."""
-    best, found = scratch.best, scratch.found
-    code = 2 * rel + side
+    """Fills the working memory with all evidence of a query.
+
+    Returns how many entities there is evidence of each kind for.
+    """
+    code, best, found = 2 * rel + side, scratch.best, scratch.found
     # Tails are asked for: the known entity is the head, and candidates are tails.
     known, other = HEAD + side, TAIL - side
-    count = _from_known(evidence, code, entity, known, best, found)
-    target = find_feature(evidence.features, code ^ 1, entity)
+    by_known = _from_known(evidence, code, entity, best[known], found[known])
+    target, by_other = find_feature(evidence.features, code ^ 1, entity), 0
     if target >= 0:
-        count = _from_candidates(evidence, target, other, best, found, count)
-    return _from_paths(evidence, kept, rel, entity, scratch, count)
+        by_other = _from_candidates(evidence, target, best[other], found[other])
+    by_path = _from_paths(evidence, kept, rel, entity, scratch)
+    return (by_other, by_known, by_path) if side else (by_known, by_other, by_path)
 
 
 @njit(cache=True, nogil=True)
-def _forget(scratch, count):
-    for i in range(count):
-        for kind in range(3):
-            scratch.best[scratch.found[i], kind] = 0
-
-
-@njit(cache=True, nogil=True)
-def query_evidence(evidence, kept, side, asked, scratch):
+def query_evidence(evidence, kept, side, asked, room, scratch):
     """Finds the evidence of queries for all entities.
 
-    ``side`` is 0 if tails are asked for, 1 if heads are. Returns where the entries of
-    each query begin, their entities, and three numbers for each.
+    ``side`` is 0 if tails are asked for, 1 if heads are; ``room`` is the expected
+    number of entries. Returns where the entries of each query begin, their
+    entities, and three numbers for each.
     """
     paths, walks, places = kept
     entity, rel = asked
     ptr = np.zeros(len(entity) + 1, np.int64)
-    column, value = np.empty(1024, np.int64), np.empty((1024, 3), np.float32)
+    column, value = np.empty(room, np.uint32), np.empty((room, 3), np.float32)
     size = 0
     for q in range(len(entity)):
         of_query = paths, walks, places[q]
-        count = _collect(evidence, of_query, side, entity[q], rel[q], scratch)
-        if size + count > len(column):
-            column = longer(column, size, count)
-            value = longer_rows(value, size, count)
-        for i in range(count):
-            c = scratch.found[i]
-            column[size] = c
-            for kind in range(3):
-                value[size, kind] = scratch.best[c, kind]
-            size += 1
-        _forget(scratch, count)
+        counts = _collect(evidence, of_query, side, entity[q], rel[q], scratch)
+        most = counts[HEAD] + counts[TAIL] + counts[PATH]
+        if size + most > len(column):
+            column = longer(column, size, most)
+            value = longer_rows(value, size, most)
+        size = _take(scratch, counts, column, value, size)
         ptr[q + 1] = size
     return ptr, column[:size], value[:size]
+
+
+@njit(cache=True, nogil=True)
+def _take(scratch, counts, column, value, size):
+    """Moves evidence from the working memory to entries, one for each entity."""
+    first, second, third = scratch.best[HEAD], scratch.best[TAIL], scratch.best[PATH]
+    for kind in range(3):
+        found = scratch.found[kind]
+        for i in range(counts[kind]):
+            c = found[i]
+            head, tail, path = first[c], second[c], third[c]
+            # What has been taken because of another kind is overwritten.
+            column[size] = c
+            value[size, HEAD], value[size, TAIL], value[size, PATH] = head, tail, path
+            size += max(head, tail, path) > 0
+            first[c], second[c], third[c] = 0, 0, 0
+    return size
 
 
 @njit(cache=True, nogil=True)
 def candidate_evidence(evidence, kept, side, asked, candidates, scratch):
     """Returns three numbers for each candidate of each query.
 
-    Equal queries that stand together are looked at once.
+    Adjacent equal queries are processed once.
     """
     paths, walks, places = kept
     entity, rel = asked
     value = np.zeros((*candidates.shape, 3), np.float32)
-    count = 0
+    counts = 0, 0, 0
     for q in range(len(entity)):
         if q == 0 or entity[q] != entity[q - 1] or rel[q] != rel[q - 1]:
-            _forget(scratch, count)
+            _forget(scratch, counts)
             of_query = paths, walks, places[q]
-            count = _collect(evidence, of_query, side, entity[q], rel[q], scratch)
+            counts = _collect(evidence, of_query, side, entity[q], rel[q], scratch)
         for j in range(candidates.shape[1]):
             for kind in range(3):
-                value[q, j, kind] = scratch.best[candidates[q, j], kind]
-    _forget(scratch, count)
+                value[q, j, kind] = scratch.best[kind, candidates[q, j]]
+    _forget(scratch, counts)
     return value
 
 
 @njit(cache=True, nogil=True)
+def _forget(scratch, counts):
+    for kind in range(3):
+        for i in range(counts[kind]):
+            scratch.best[kind, scratch.found[kind, i]] = 0
+
+
+@njit(cache=True, nogil=True)
 def strength_of(support, body, choices):
-    """Returns how far a rule is believed."""
+    """Returns the strength of a rule."""
     confidence = support / (body + choices.shrinkage)
     return np.float32(math.log1p(confidence / choices.floor))
 
@@ -242,10 +250,12 @@ def add_evidence(found, rel, rows, weight, scores):
     ptr, column, value = found
     for q in range(len(rel)):
         own, row = weight[rel[q]], scores[rows[q]]
+        # Read once, as writing to scores might change weights for all that is known.
+        by_head, by_tail, by_first, by_second = own[0], own[1], own[2], own[3]
         for i in range(ptr[q], ptr[q + 1]):
             head, tail, path = value[i, HEAD], value[i, TAIL], value[i, PATH]
-            either = own[2] * max(head, path) + own[3] * max(tail, path)
-            row[column[i]] += own[0] * head + own[1] * tail + either
+            either = by_first * max(head, path) + by_second * max(tail, path)
+            row[column[i]] += by_head * head + by_tail * tail + either
 
 
 @njit(cache=True, nogil=True)

@@ -1,8 +1,8 @@
-"""The surest rules for some entities only, which all queries of a batch share.
+"""The most confident rules for selected entities, shared by all queries of a batch.
 
-Most rules of a large knowledge base speak for entities that nobody asks for. What the
-entities of columns have is therefore listed once for a batch, and the rules of a query
-are looked up in it.
+Most rules of a large knowledge base predict entities that no query of a batch needs.
+Therefore, the features of the needed entities (the columns) are listed once per batch,
+and the rules of a query are looked up in this list.
 """
 
 from typing import NamedTuple
@@ -10,14 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from kblrn_pyg.kernels.adjacency import first_not_below
 from kblrn_pyg.kernels.columns import reach_columns
-from kblrn_pyg.kernels.constant_rules import (
-    Features,
-    find_feature,
-    first_not_below,
-    has_feature,
-    longer,
-)
+from kblrn_pyg.kernels.constant_rules import longer, rules_over
+from kblrn_pyg.kernels.entity_features import Features, find_feature, has_feature
 from kblrn_pyg.kernels.evidence import HEAD, PATH, TAIL, longer_rows
 
 # Looking up whether an entity has a feature takes as long as marking this many.
@@ -25,7 +21,7 @@ _LOOKUP = 8
 
 
 class Columns(NamedTuple):
-    r"""The entities of columns, and what they have.
+    r"""The entities of columns, and their features.
 
     Args:
         entity: The entity of each column.
@@ -45,7 +41,7 @@ class Columns(NamedTuple):
 def features_of_columns(
     features: Features, entity: np.ndarray, column_of: np.ndarray
 ) -> Columns:
-    r"""Lists what the entities of columns have.
+    r"""Lists the features of the entities of columns.
 
     Args:
         features (Features): The features of all entities.
@@ -81,9 +77,9 @@ def column_evidence(evidence, reach, side, asked, columns, mark):
 
     ``reach`` are the paths and their last steps to columns. ``side`` is 0 if tails
     are asked for, 1 if heads are; ``asked`` are the entity and the relation of each
-    query, equal ones and those of a relation side by side. ``mark`` is false for each
-    feature, and is so again at the end. Returns where the entries of each query begin,
-    their columns, and three numbers for each.
+    query, equal ones and those of a relation side by side. ``mark`` is false for
+    each feature, also after the call. Returns where the entries of each query
+    begin, their columns, and three numbers for each.
     """
     entity, rel = asked
     wanted = columns.entity
@@ -140,7 +136,6 @@ def _from_known(given, kind, of_columns, mark):
     evidence, code, known, best = given
     features, rules = evidence.features, evidence.rules
     column_of, target, num_rules = of_columns
-    low, high = features.code_ptr[code ^ 1], features.code_ptr[(code ^ 1) + 1]
     own = features.feature[features.ptr[known] : features.ptr[known + 1]]
     if _LOOKUP * num_rules <= len(own):
         for k in range(len(target)):
@@ -148,11 +143,11 @@ def _from_known(given, kind, of_columns, mark):
                 if has_feature(features, known, rules.source[j]):
                     best[k, kind] = max(best[k, kind], rules.back_strength[j])
         return
-    begin, end, total = _rules_between(rules, own, low, high)
+    begin, end, total = _rules_over(rules, own, code)
     if total <= num_rules:
         for i in range(len(own)):
             for j in range(begin[i], end[i]):
-                k = column_of[features.entity[rules.target[j]]]
+                k = column_of[rules.answer[j]]
                 if k >= 0:
                     best[k, kind] = max(best[k, kind], rules.strength[j])
         return
@@ -175,14 +170,12 @@ def _rules_to(rules, target):
 
 
 @njit(cache=True, nogil=True)
-def _rules_between(rules, own, low, high):
-    """Returns where the rules of features to some targets begin and end."""
+def _rules_over(rules, own, code):
+    """Returns where the rules of features begin and end that predict a code."""
     begin, end = np.empty(len(own), np.int64), np.empty(len(own), np.int64)
     total = 0
     for i in range(len(own)):
-        last = rules.ptr[own[i] + 1]
-        begin[i] = first_not_below(rules.target, rules.ptr[own[i]], last, low)
-        end[i] = first_not_below(rules.target, begin[i], last, high)
+        begin[i], end[i] = rules_over(rules, own[i], code)
         total += end[i] - begin[i]
     return begin, end, total
 

@@ -1,7 +1,7 @@
-"""Evidence of different kinds, which adds up: the surest rule of each kind.
+"""Evidence of different kinds, which is summed: the most confident rule of each kind.
 
-The *kind* of a rule with constants is what its body is over, whatever the entity: the
-code of the feature, or, for features with any entity, the number of codes and that.
+The *kind* of a rule with constants is its body without the particular entity: the code
+of the feature, or, for features with any entity, this code plus the number of codes.
 """
 
 from typing import NamedTuple
@@ -9,12 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from kblrn_pyg.kernels.constant_rules import (
-    find_feature,
-    first_not_below,
-    has_feature,
-    longer,
-)
+from kblrn_pyg.kernels.adjacency import first_not_below
+from kblrn_pyg.kernels.constant_rules import longer, rules_over
+from kblrn_pyg.kernels.entity_features import find_feature, has_feature
 from kblrn_pyg.kernels.evidence import strength_of
 
 # Looking up the rules of a feature takes as long as passing this many rules.
@@ -40,14 +37,14 @@ class Kinds(NamedTuple):
 
 
 class KindEntries(NamedTuple):
-    r"""The surest rules of each kind that speak for the answers of queries.
+    r"""The most confident rules of each kind that support the answers of queries.
 
     Args:
         ptr: Where the kinds of each query begin.
         pair: The pair that has the weight of each kind.
-        end: Where its entries end; they begin where those of the one before do.
-        column: The column of each entry; there may be more than are used.
-        strength: The strength of the surest rule.
+        end: Where its entries end; they begin where those of the previous one end.
+        column: The column of each entry; the array may be longer than needed.
+        strength: The strength of the most confident rule.
     """
 
     ptr: np.ndarray
@@ -74,7 +71,7 @@ class Scratch(NamedTuple):
 
 
 def new_scratch(num_entities: int, num_features: int) -> Scratch:
-    r"""Makes the working memory of one thread.
+    r"""Creates the working memory of one thread.
 
     Args:
         num_entities (int): The number of entities.
@@ -119,19 +116,15 @@ def _pair(kinds, code, kind):
 @njit(cache=True, nogil=True)
 def _note_known(evidence, code, features_of_kind, scratch):
     """Notes what some features of the known entity predict, and counts entities."""
-    features, rules = evidence.features, evidence.rules
-    best, found = scratch.best, scratch.found
-    low, high = features.code_ptr[code ^ 1], features.code_ptr[(code ^ 1) + 1]
+    rules, best, found = evidence.rules, scratch.best, scratch.found
     count = 0
     for f in features_of_kind:
-        last = rules.ptr[f + 1]
-        j = first_not_below(rules.target, rules.ptr[f], last, low)
-        while j < last and rules.target[j] < high:
-            c = features.entity[rules.target[j]]
+        begin, end = rules_over(rules, f, code)
+        for j in range(begin, end):
+            c = rules.answer[j]
             found[count] = c
             count += best[c] == 0
             best[c] = max(best[c], rules.strength[j])
-            j += 1
     return count
 
 
@@ -165,7 +158,7 @@ def _begin(evidence, code, entity):
 
 @njit(cache=True, nogil=True)
 def _next_kind(evidence, kinds, code, at, scratch):
-    """Notes the surest rules of the next kind, for all entities they speak for.
+    """Notes the most confident rules of the next kind, for all entities they support.
 
     Returns the pair that has the weight, -1 if no rule predicts, the number of
     entities, and where the next kind begins.
@@ -191,7 +184,7 @@ def _next_kind(evidence, kinds, code, at, scratch):
 
 @njit(cache=True, nogil=True)
 def find_kinds(given, asked, columns, scratch):
-    """Writes down the surest rules of each kind, for all that they speak for.
+    """Writes down the most confident rules of each kind, for all that they support.
 
     ``given`` are the evidence, its kinds, and the side: 0 if tails are asked for, 1
     if heads are. ``asked`` are the entity and the relation of each query. ``columns``
@@ -242,7 +235,8 @@ def find_kinds(given, asked, columns, scratch):
 
 @njit(cache=True, nogil=True)
 def add_kinds(entries, weight, scores):
-    """Adds the weighted strengths of the surest rules of each kind to scores."""
+    """Adds the weighted strengths of the most confident rules of each kind to
+    scores."""
     first = 0
     for q in range(len(scores)):
         row = scores[q]
@@ -276,7 +270,7 @@ def add_up(pair, value, total):
 
 @njit(cache=True, nogil=True)
 def pair_kinds(evidence, kinds, facts, what, scratch):
-    """Finds the surest rule of each kind that speaks for each triple.
+    """Finds the most confident rule of each kind that supports each triple.
 
     ``what`` is :obj:`WHOLE`, :obj:`LEFT` or :obj:`OWN`. Returns where the entries of
     each triple begin, and their pairs, strengths and features; the first of the two
@@ -367,7 +361,7 @@ def _value(what, whole, left):
 
 @njit(cache=True, nogil=True)
 def _without_one(evidence, rule):
-    """Returns how far a rule is believed by all its examples but one."""
+    """Returns the strength of a rule with one example less."""
     support, body = evidence.rules.support[rule] - 1, evidence.rules.body[rule] - 1
     if support < evidence.choices.least:
         return np.float32(0)

@@ -1,4 +1,4 @@
-"""Delimited text cut into fields, and numbers for their names."""
+"""Splits delimited text into fields, and encodes names as numbers."""
 
 from typing import NamedTuple
 
@@ -316,7 +316,7 @@ def _part(digest):
 
 @njit(inline="always")
 def _is_blank(text, begin, end, strips):
-    """Tells whether a name has no letters, or, if it strips, spaces around it."""
+    """Returns whether a name has no letters, or, if it strips, spaces around it."""
     if strips:
         return _is_space(text[begin]) or _is_space(text[end - 1])
     num_spaces = 0

@@ -1,4 +1,4 @@
-"""Which bodies of rules hold for a pair of entities, and by which middles."""
+"""The bodies of rules that hold for a pair of entities, and their middle entities."""
 
 import numpy as np
 from numba import njit
@@ -12,11 +12,11 @@ NO_FACT = (-1, -1, -1)
 
 @njit(cache=True, nogil=True)
 def middles(paths, rule, head, tail, groups, own, out):
-    """Writes the middles of a two-hop body, no more than ``out`` has room for.
+    """Writes the middles of a two-hop body, at most as many as fit into ``out``.
 
     ``groups`` are those of its first steps, and of its last ones backwards; ``own``
-    is a fact that does not count, relation -1 means none. The shorter list of
-    neighbours is gone through and the longer one searched, so that a hub at either
+    is a fact that does not count, relation -1 means none. The kernel iterates over
+    the shorter list of neighbours and searches the longer one, so a hub at either
     end costs little.
     """
     adjacency, bodies = paths
@@ -49,7 +49,7 @@ def middles(paths, rule, head, tail, groups, own, out):
 
 @njit(cache=True, nogil=True)
 def holds(paths, rule, head, tail, own, out):
-    """Tells whether a body holds for a pair without the own fact.
+    """Returns whether a body holds for a pair without the own fact.
 
     ``out`` is working memory with room for one entity.
     """
@@ -59,14 +59,14 @@ def holds(paths, rule, head, tail, own, out):
 
 @njit(cache=True, nogil=True)
 def holds_from(paths, rule, head, group, tail, own, out):
-    """Does what :meth:`holds` does, given the group of the first steps."""
+    """Does the same as :meth:`holds`, given the group of the first steps."""
     groups = group, last_steps(paths.adjacency, paths.bodies, rule, tail)
     return holds_between(paths, rule, head, tail, groups, own, out)
 
 
 @njit(cache=True, nogil=True)
 def holds_between(paths, rule, head, tail, groups, own, out):
-    """Does what :meth:`holds` does, given the groups of the steps from both ends.
+    """Does the same as :meth:`holds`, given the groups of the steps from both ends.
 
     Those from the tail, backwards, are not asked for unless there is a middle.
     """
@@ -85,10 +85,10 @@ def holds_between(paths, rule, head, tail, groups, own, out):
 def pair_rules(kept, facts, leave_own, only_own):
     """Finds the rules that hold for each fact.
 
-    ``kept`` is what ``PathFeatures.walk_arguments`` returns. If ``leave_own``, a fact
-    does not count for itself. If ``only_own``, the rules are those that hold by the
-    fact itself alone. What was kept knows of neither. Returns where the rules of
-    each fact begin, and the rules.
+    ``kept`` is what ``PathFeatures.walk_arguments`` returns. If ``leave_own``, a
+    fact does not count for itself. If ``only_own``, the rules are those that hold
+    only because of the fact itself. Cached walks support neither. Returns where the
+    rules of each fact begin, and the rules.
     """
     paths, walks, place = kept
     adjacency, bodies = paths
@@ -156,7 +156,7 @@ def _look_up(adjacency, code, entity, groups, entity_of):
 
 @njit(cache=True, nogil=True)
 def _is_in(walks, walk, entity):
-    """Tells whether a walk reaches an entity; to the end, by many of it at once."""
+    """Returns whether a walk reaches an entity; to the end, by many of it at once."""
     is_in = False
     entity = walks.reached.dtype.type(entity)
     for i in range(walks.ptr[walk], walks.ptr[walk + 1]):
@@ -166,7 +166,7 @@ def _is_in(walks, walk, entity):
 
 @njit(cache=True, nogil=True)
 def _is_step(adjacency, source, code, target, own):
-    """Tells whether there is a step other than the own fact, walked either way."""
+    """Returns whether there is a step other than the own fact, walked either way."""
     group = find_group(adjacency.code_ptr, adjacency.group_entity, code, source)
     if group < 0:
         return False

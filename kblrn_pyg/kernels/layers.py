@@ -1,8 +1,8 @@
-"""Piecewise linear functions of how the numbers of two entities compare.
+"""Piecewise linear functions of comparisons between the numbers of two entities.
 
 A layer has a value at each of its knots, is linear between them, and constant
-outside. Differences are looked up in the order of the candidates' numbers, so that
-knots and candidates are walked through together, without any search.
+outside. Differences are evaluated in the order of the candidates' numbers, so that
+knots and candidates are traversed together, without a search.
 """
 
 import math
@@ -20,11 +20,11 @@ _PIECES = 256
 
 
 class Layers(NamedTuple):
-    r"""The layers of all relations, and the numbers behind them.
+    r"""The layers of all relations, and the numbers that they compare.
 
     Args:
         ptr: Where the layers of each relation begin.
-        kind: How numbers compare, for each layer.
+        kind: The kind of comparison of each layer.
         head: The column of the head's numbers, for each layer.
         tail: The column of the tail's numbers, for each layer.
         knot_ptr: Where the knots of each layer begin.
@@ -151,7 +151,7 @@ def layer_gradient_of(
 
 @njit(cache=True, nogil=True)
 def compare(layers, i, is_tail, entity, candidate):
-    """Returns how two entities' numbers, both of which are known, compare."""
+    """Returns the comparison of two entities' numbers, both of which are known."""
     mine, other = _sides(layers, i, is_tail)
     if layers.kind[i] == DISTANCE:
         own = point_of(layers, mine, entity)

@@ -1,8 +1,8 @@
 """Counting, for one head relation, the facts for which each body holds.
 
-Only pairs that the head relation holds are looked at: for each of them the
-neighbours of its two ends are intersected, so that the work is that of a
-product of adjacency matrices *masked* by the head relation.
+Only the pairs of the head relation are considered: for each of them, the neighbours
+of its two ends are intersected. The work is that of a product of adjacency matrices
+*masked* by the head relation.
 """
 
 from typing import NamedTuple
@@ -33,7 +33,7 @@ class Facts(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    r"""Working memory of one thread, to be given to call after call.
+    r"""Working memory of one thread, which is passed to successive calls.
 
     Args:
         mark: For each entity, its pair group at the present pivot, plus one.
@@ -52,7 +52,7 @@ class Scratch(NamedTuple):
 
 
 class Choices(NamedTuple):
-    r"""What kernels need to know of the semantics of rules.
+    r"""The semantics of rules, as kernels need them.
 
     Args:
         equal_ends: Whether head and tail may be one entity.
@@ -93,9 +93,8 @@ def order_facts(relation: int, everything: Adjacency, adjacency: Adjacency) -> F
 def path_supports(facts, adjacency, codes, choices, least, scratch):
     """Counts the support of the two-hop bodies of a relation.
 
-    ``codes`` are the least first code to count, the one behind the last, and
-    the number of all codes: a table of all bodies may be too large to fill at
-    once.
+    ``codes`` are the least first code to count, the one behind the last, and the
+    number of all codes: a table of all bodies may be too large to fill at once.
 
     Returns the keys ``(first - first_code) * num_codes + second`` of the bodies
     with a support of at least ``least``, and their supports.
@@ -162,8 +161,8 @@ def _unmark(mark, pivot, pair_ptr, neighbour):
 def direct_supports(facts, adjacency, codes, choices, least, scratch):
     """Counts the support of the parallel bodies of a relation.
 
-    A body of two equal codes stands for the one-hop body of that code. What
-    is given and returned is as in :meth:`path_supports`.
+    A body of two equal codes stands for the one-hop body of that code. Arguments
+    and results are as in :meth:`path_supports`.
     """
     first_code, last_code, num_codes = codes
     _, clock, stamp, count, touched = scratch

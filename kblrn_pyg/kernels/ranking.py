@@ -1,4 +1,4 @@
-"""How many candidates score above, or the same as, the true answers of queries."""
+"""The number of candidates that score higher than, or the same as, true answers."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from kblrn_pyg.kernels.threads import no_scratch, run_slices
 
 
 class Standings(NamedTuple):
-    r"""Where each answer stands among the candidates of its query.
+    r"""The rank of each answer among the candidates of its query.
 
     Args:
         better: The number of candidates with a higher score.
@@ -23,7 +23,8 @@ class Standings(NamedTuple):
 
     @property
     def rank(self) -> np.ndarray:
-        """The realistic ranks: 1, plus what is better, plus half of the ties."""
+        """The realistic ranks: 1, plus the number of better candidates, plus half
+        of the ties."""
         return 1 + self.better + self.ties / 2
 
 

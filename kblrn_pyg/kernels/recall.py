@@ -1,4 +1,4 @@
-"""Walks that are kept: what the rules of a query reach, found once for all epochs."""
+"""Cached walks: what the rules of a query reach, computed once for all epochs."""
 
 from typing import NamedTuple
 
@@ -15,8 +15,9 @@ UNASKED = np.iinfo(np.int64).max
 class Walks(NamedTuple):
     r"""What the rules of some queries reach.
 
-    A walk is all that one body reaches from one entity, if anything. A run is a
-    rule of a query, and the walk of its body, which it shares with other rules.
+    A walk consists of all entities that one body reaches from one entity, if any. A
+    run is a rule of a query, and the walk of its body, which it shares with other
+    rules.
 
     Args:
         run_ptr: Where the runs of each query begin.
@@ -34,7 +35,7 @@ class Walks(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    r"""The working memory of one thread; nothing in it has to be wiped between calls.
+    r"""The working memory of one thread; nothing in it has to be cleared between calls.
 
     Args:
         walking: That of walks.
@@ -50,7 +51,7 @@ class Scratch(NamedTuple):
 
 
 def new_scratch(num_entities: int, num_bodies: int) -> Scratch:
-    r"""Makes the working memory of one thread.
+    r"""Creates the working memory of one thread.
 
     Args:
         num_entities (int): The number of entities.
@@ -63,7 +64,7 @@ def new_scratch(num_entities: int, num_bodies: int) -> Scratch:
 
 @njit(cache=True, nogil=True)
 def recall_asked(walks, walk, stamp, out):
-    """Writes the entities of a walk that are asked about to ``out``.
+    """Writes those entities of a walk that queries ask about to ``out``.
 
     Returns their number. ``out`` must have room for one more.
     """
@@ -113,10 +114,10 @@ def count_walks(paths, body, source, rel, limit, counts, scratch):
 
 @njit(cache=True, nogil=True)
 def write_walks(paths, body, source, rel, places, walks, scratch):
-    """Writes the walks of queries to arrays that have just the room for them.
+    """Writes the walks of queries to arrays of exactly the required size.
 
-    ``places`` are where the runs, the new walks and the entities in these begin,
-    for each query.
+    ``places`` contains where the runs, the new walks and their entities begin, for
+    each query.
     """
     ptr, out = paths.bodies.ptr, scratch.walking.out
     num_rules = len(body) // 2  # those of the second side follow those of the first

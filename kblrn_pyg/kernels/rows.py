@@ -1,4 +1,4 @@
-"""Updates of the rows of a table that a batch touches."""
+"""Updates of those rows of a table that a batch uses."""
 
 import math
 
@@ -9,10 +9,11 @@ from numba import njit
 # Sums may be taken in any order, by several entries at once.
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def adagrad_rows(table, sums, rows, order, grads, part, rates):
-    """Updates rows by Adagrad with one number a row.
+    """Updates rows with Adagrad, which keeps one number per row.
 
-    ``grads[order[i]]`` is a gradient of row ``rows[i]``. The rows are sorted, so that
-    all gradients of one are added up first; ``part`` says which of them to update.
+    ``grads[order[i]]`` is a gradient of row ``rows[i]``. The rows are sorted, so
+    that all gradients of one are added up first; ``part`` states which of them to
+    update.
     """
     lr, eps = rates
     i, end = part

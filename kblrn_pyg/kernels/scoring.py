@@ -1,4 +1,4 @@
-"""Path and difference features added to rows of scores, and their gradients."""
+"""Adds path and difference features to rows of scores, with gradients."""
 
 import math
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from kblrn_pyg.kernels.walking import NO_LIMIT, first_steps, reach
 
 
 class Differences(NamedTuple):
-    r"""The numerical features of all relations, and the numbers behind them.
+    r"""The numerical features of all relations, and the numbers of entities.
 
     Args:
         ptr: Where the features of each relation begin.

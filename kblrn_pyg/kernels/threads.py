@@ -1,4 +1,4 @@
-"""Work for several threads; kernels hold no lock while they run."""
+"""Distributes work over threads; kernels hold no lock while they run."""
 
 import os
 import threading
@@ -20,9 +20,9 @@ _state = threading.local()
 
 
 def default_threads() -> int:
-    """Returns how many threads kernels use: Numba's number, unless limited.
+    """Returns the number of threads of kernels: Numba's number, unless limited.
 
-    A thread that shares work with others does its share alone.
+    Within a worker thread, it is one.
     """
     if _is_sharing():
         return 1
@@ -30,10 +30,10 @@ def default_threads() -> int:
 
 
 def limit_threads(num_threads: int) -> None:
-    r"""Sets how many threads kernels use.
+    r"""Sets the number of threads of kernels.
 
     Args:
-        num_threads (int): How many.
+        num_threads (int): The number of threads.
     """
     global _limit  # noqa: PLW0603, a setting of the process, as torch's is
     _limit = num_threads
@@ -45,7 +45,8 @@ def run_all(
     new_scratch: Callable[[], Scratch],
     num_threads: int | None = None,
 ) -> Iterator[Result]:
-    r"""Calls a function for each item, results about in the order of completion.
+    r"""Calls a function for each item, and yields results roughly in the order of
+    completion.
 
     The calling thread takes its share of the work.
 
@@ -53,7 +54,7 @@ def run_all(
         function (callable): Takes an item and working memory that no other
             thread uses.
         items (iterable): The items, the longest work first.
-        new_scratch (callable): Makes working memory, at most once a thread.
+        new_scratch (callable): Creates working memory, at most once a thread.
         num_threads (int, optional): The number of threads.
             (default: :obj:`None`, all cores)
     """
@@ -98,18 +99,19 @@ def run_slices(
 ) -> list[Result]:
     r"""Calls a function for slices of rows; results are in the order of the rows.
 
-    There are more slices than threads, so that all end together, and always the
-    same ones, so that sums over their results can be reproduced.
+    There are more slices than threads, so that all threads finish at about the same
+    time. The slices are always the same, so that sums over their results are
+    reproducible.
 
     Args:
         function (callable): Takes a slice and working memory that no other
             thread uses.
         size (int): The number of rows.
-        new_scratch (callable): Makes working memory, at most once a thread.
+        new_scratch (callable): Creates working memory, at most once a thread.
         num_threads (int, optional): The number of threads.
             (default: :obj:`None`, all cores)
-        min_rows (int, optional): The least number of rows of a slice, as handing
-            one to a thread takes time. (default: :obj:`1`)
+        min_rows (int, optional): The minimum number of rows of a slice, because
+            passing a slice to a thread takes time. (default: :obj:`1`)
     """
     num_threads = num_threads or default_threads()
     num_parts = min(size // min_rows, 4 * num_threads) if num_threads > 1 else 1
@@ -138,10 +140,11 @@ def cut(size: int, num_parts: int) -> list[slice]:
 
 
 class ScratchPool(Generic[Scratch]):
-    r"""Working memory that outlives calls, as making it anew takes time.
+    r"""Working memory that is reused by several calls, because creating it takes
+    time.
 
     Args:
-        make (callable): Makes working memory when all of it is in use.
+        make (callable): Creates working memory when all of it is in use.
     """
 
     def __init__(self, make: Callable[[], Scratch]) -> None:
@@ -150,7 +153,7 @@ class ScratchPool(Generic[Scratch]):
 
     @contextmanager
     def borrowed(self) -> Iterator[Scratch]:
-        """Gives working memory that nobody else has until it is back."""
+        """Lends working memory exclusively, within the context."""
         try:
             scratch = self._free.pop()
         except IndexError:
@@ -164,7 +167,7 @@ class ScratchPool(Generic[Scratch]):
         size: int,
         num_threads: int | None = None,
     ) -> list[Result]:
-        """Does what :meth:`run_slices` does, with working memory of the pool."""
+        """Does the same as :meth:`run_slices`, with working memory of the pool."""
 
         def work(part: slice, _: None) -> Result:
             with self.borrowed() as scratch:

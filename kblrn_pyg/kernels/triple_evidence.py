@@ -1,13 +1,10 @@
-"""The surest rules that speak for single triples, maybe without the triple itself."""
+"""The most confident rules for single triples, optionally without the triple itself."""
 
 import numpy as np
 from numba import njit
 
-from kblrn_pyg.kernels.constant_rules import (
-    find_feature,
-    first_not_below,
-    has_feature,
-)
+from kblrn_pyg.kernels.adjacency import first_not_below
+from kblrn_pyg.kernels.entity_features import find_feature, has_feature
 from kblrn_pyg.kernels.evidence import NUM_WEIGHTS, USUAL, strength_of
 from kblrn_pyg.kernels.popularity import popularity
 
@@ -67,7 +64,7 @@ def _stronger(evidence, feature, target, known, leaves, found):
 
 @njit(cache=True, nogil=True)
 def pair_evidence(evidence, facts, found, leave_own):
-    """Returns what is weighed of each triple, :obj:`NUM_WEIGHTS` numbers.
+    """Returns the :obj:`NUM_WEIGHTS` numbers of each triple that are weighted.
 
     ``found`` are where the path rules that hold for each triple begin, and these. If
     ``leave_own``, a triple that is a fact is not an example of itself.
@@ -160,7 +157,7 @@ def _best_strengths(evidence, code, known, candidate):
 
 @njit(cache=True, nogil=True)
 def path_strength(evidence, rule, leave_own):
-    """Returns how far a path rule is believed, maybe by its other examples."""
+    """Returns the strength of a path rule, optionally without its own example."""
     if not leave_own:
         return evidence.path_strength[rule]
     support = evidence.path_support[rule] - 1

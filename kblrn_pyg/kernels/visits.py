@@ -1,9 +1,9 @@
-"""Queries compared with candidates of their own, and the gradients of that.
+"""Compares queries with their own candidates, and computes the gradients.
 
-Every query has other candidates, so that the rows of the embedding table
-are needed in random order, far too often for the cache. Visiting the candidates
-entity by entity instead, one row of the table meets all queries that drew it;
-what is looked up at random are the queries of one batch, which fit into the
+Every query has different candidates, so the rows of the embedding table are needed
+in random order, which causes cache misses. This module visits the candidates entity
+by entity instead and compares one row of the table with all queries that sampled it.
+Only the queries of one batch are then accessed at random, and they fit into the
 cache of a core.
 """
 
@@ -14,11 +14,11 @@ from numba import njit
 
 
 class Visits(NamedTuple):
-    r"""Which queries drew which entity.
+    r"""The queries that sampled each entity.
 
     Args:
         ptr: Where the visits of each entity begin.
-        place: The visits: places in the flat array of candidates.
+        place: The visits, as positions in the flat array of candidates.
         num_candidates: The number of candidates of a query.
     """
 
@@ -29,7 +29,7 @@ class Visits(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def sort_visits(candidates, num_entities):
-    """Sorts the places of all candidates by entity."""
+    """Sorts the positions of all candidates by entity."""
     num_queries, num_candidates = candidates.shape
     ptr = np.zeros(num_entities + 1, np.int64)
     for q in range(num_queries):
@@ -67,7 +67,8 @@ def _distance(a, b):
 def score_visits(entities, visits, query, table, by_distance, score):
     """Compares entities, given by their bounds, with the queries that drew them.
 
-    By their dot product, or by their negative distance in the L1 norm.
+    They are compared by their dot product, or by their negative distance in the L1
+    norm.
     """
     begin, end = entities
     for entity in range(begin, end):
@@ -87,8 +88,8 @@ def add_visit_gradients(
 ):
     """Adds the gradients of what :meth:`score_visits` compares.
 
-    Written without views of rows, whose reference counts would take as long as
-    the sums.
+    The code avoids views of rows, because their reference counting would take as
+    long as the sums.
     """
     size = query.shape[1]
     one, huge = query.dtype.type(1), query.dtype.type(1e30)

@@ -1,4 +1,4 @@
-"""Which entities the bodies of rules reach from an entity."""
+"""The entities that the bodies of rules reach from an entity."""
 
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ class Bodies(NamedTuple):
         first: The first code of each body.
         second: The second code, -1 for one-hop bodies.
         parallel: Whether both codes lead from one end to the other.
-        choices: What counts as a body that holds.
+        choices: The semantics of bodies.
     """
 
     ptr: np.ndarray
@@ -34,7 +34,7 @@ class Bodies(NamedTuple):
 
 
 class Paths(NamedTuple):
-    r"""All that is needed to walk the bodies of rules from one end.
+    r"""All data that is needed to walk the bodies of rules from one end.
 
     Args:
         adjacency: The facts that bodies may use.
@@ -46,7 +46,7 @@ class Paths(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    r"""The working memory of one thread; nothing in it has to be wiped between calls.
+    r"""The working memory of one thread; nothing in it has to be cleared between calls.
 
     Args:
         clock: The serial number of the last walk.
@@ -60,7 +60,7 @@ class Scratch(NamedTuple):
 
 
 def new_scratch(num_entities: int) -> Scratch:
-    r"""Makes the working memory of one thread.
+    r"""Creates the working memory of one thread.
 
     Args:
         num_entities (int): The number of entities.
@@ -76,8 +76,8 @@ def new_scratch(num_entities: int) -> Scratch:
 def first_steps(adjacency, bodies, rule, source):
     """Returns the code group of the first steps of a body, -1 if it has none.
 
-    Most bodies have none. Asking here, before ``reach`` is called with all its
-    arguments, halves the time of a walk.
+    Most bodies have none. Checking this here, before ``reach`` is called with all
+    its arguments, halves the time of a walk.
     """
     code = bodies.first[rule]
     return find_group(adjacency.code_ptr, adjacency.group_entity, code, source)
@@ -154,7 +154,7 @@ def reach(paths, rule, source, group, serial, limit, stamp, out):
 
 @njit(cache=True, nogil=True)
 def reach_parallel(adjacency, group, other, source, choices, serial, stamp, out):
-    """Does what :meth:`reach` does for two groups of steps to the same entities."""
+    """Does the same as :meth:`reach` for two groups of steps to the same entities."""
     neighbour, start = adjacency.neighbour, adjacency.group_start
     if other < 0:
         return 0

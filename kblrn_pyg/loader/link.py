@@ -15,10 +15,10 @@ from torch_geometric.sampler import (
 
 
 class KBSampler(BaseSampler):
-    r"""Lets :class:`torch_geometric.loader.LinkLoader` draw triples of one
-    relation of a knowledge base, with neither pyg-lib nor torch-sparse: a batch
-    holds the entities of its triples and no neighbours, as the experts of KBLRN
-    look at the whole graph themselves.
+    r"""Allows :class:`torch_geometric.loader.LinkLoader` to sample triples of one
+    relation of a knowledge base, without pyg-lib or torch-sparse. A batch contains
+    the entities of its triples and no neighbours, because the experts of KBLRN use
+    the whole graph themselves.
 
     Args:
         data (HeteroData): The knowledge base.
@@ -35,7 +35,7 @@ class KBSampler(BaseSampler):
 
         Args:
             inputs (EdgeSamplerInput): The seed edges.
-            neg_sampling (NegativeSampling, optional): What to draw besides.
+            neg_sampling (NegativeSampling, optional): The negatives to draw.
                 (default: :obj:`None`)
         """
         src, dst, size = inputs.row, inputs.col, inputs.row.numel()
@@ -78,7 +78,7 @@ class KBSampler(BaseSampler):
         return inputs.input_id, index, label, None
 
     def sample_from_nodes(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """There is nothing to sample around nodes."""
+        """Not supported: there is nothing to sample around nodes."""
         raise NotImplementedError("a KBSampler samples from edges")
 
     @property

@@ -9,12 +9,13 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 
 from kblrn_pyg.data.ids import check_shape
 
+_INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 # How many rows of a random order become Python numbers at once.
 _AT_ONCE = 1 << 16
 
 
 class _Rows(Dataset):
-    """Gives a whole batch at once, instead of collating it from single rows."""
+    """Returns a whole batch at once, instead of collating single rows."""
 
     def __init__(self, *columns: Tensor) -> None:
         _check_columns(*columns)
@@ -29,13 +30,15 @@ class _Rows(Dataset):
 
 
 def _check_columns(head_index: Tensor, rel_type: Tensor, tail_index: Tensor) -> None:
-    """Refuses what is not three columns of one length."""
+    """Refuses anything but three columns of the same length."""
     columns = {"head_index": head_index, "rel_type": rel_type, "tail_index": tail_index}
     for name, column in columns.items():
         if not isinstance(column, Tensor):
             raise ValueError(f"'{name}' must be a tensor (got {type(column).__name__})")
-        if column.is_floating_point() or column.is_complex() or column.is_sparse:
+        if column.dtype not in _INTEGERS or column.layout != torch.strided:
             raise ValueError(f"'{name}' must hold integers (got {column.dtype})")
+        if column.is_meta:
+            raise ValueError(f"'{name}' must have values, which are not on 'meta'")
         check_shape(name, column, (head_index.numel(),))
 
 
@@ -44,7 +47,7 @@ def _as_it_is(batch: Any) -> Any:
 
 
 class TripleLoader(DataLoader):
-    r"""A mini-batch loader of triples of all relations, as PyG's
+    r"""A mini-batch loader of triples of all relations, like PyG's
     :class:`~torch_geometric.nn.kge.loader.KGTripletLoader`.
 
     Args:
@@ -155,8 +158,8 @@ class QueryLoader(DataLoader):
 
     A batch is :obj:`(head_index, rel_type, tail_index, side)`: the triples that
     answer :obj:`batch_size` queries :obj:`(h, r, ?)`, if :obj:`side` is
-    :obj:`"tail"`, or :obj:`(?, r, t)`, if it is :obj:`"head"`. Triples of one
-    query stand together, so that its candidates are scored once.
+    :obj:`"tail"`, or :obj:`(?, r, t)`, if it is :obj:`"head"`. Triples of one query
+    are adjacent, so that its candidates are scored once.
 
     Args:
         head_index (torch.Tensor): The head indices.
@@ -166,8 +169,8 @@ class QueryLoader(DataLoader):
             (default: :obj:`512`)
         shuffle (bool, optional): Whether to shuffle queries and batches.
             (default: :obj:`True`)
-        generator (torch.Generator, optional): What the order is drawn from.
-            (default: :obj:`None`)
+        generator (torch.Generator, optional): The random number generator of the
+            order. (default: :obj:`None`)
         **kwargs (optional): Additional arguments of
             :class:`torch.utils.data.DataLoader`.
     """

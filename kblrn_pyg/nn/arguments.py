@@ -1,4 +1,4 @@
-"""Modules that remember what they were made of, so that files can hold them."""
+"""Modules that store their constructor arguments, so that files can hold them."""
 
 from typing import Any
 
@@ -8,8 +8,9 @@ from torch.nn import Module
 class Rebuildable(Module):
     r"""A module that keeps the arguments of its constructor.
 
-    A model file keeps them, too, and makes the module of them again. They must
-    be plain values, tensors, scorers, rules, or the knowledge base of the model.
+    A model file stores them, too, and the module is created again from them. They
+    must be plain values, tensors, scorers, rules, or the knowledge base of the
+    model.
     """
 
     arguments: tuple[tuple[Any, ...], dict[str, Any]]

@@ -1,4 +1,4 @@
-"""From letters and settings to experts."""
+"""Creates experts from letters and settings."""
 
 import logging
 import warnings
@@ -47,7 +47,7 @@ LETTERS = {
 
 
 def instance_of(names: Iterable[str]) -> str:
-    r"""Returns the letters of experts; those without one are named.
+    r"""Returns the letters of experts, and the names of those without a letter.
 
     Args:
         names (iterable): The names of the experts.
@@ -120,7 +120,7 @@ def build_experts(
 
 
 def _letters(experts: str | Sequence[str | Expert]) -> tuple[str, list[Expert]]:
-    """Tells letters from experts of one's own."""
+    """Separates letters from user-defined experts."""
     given = [experts] if isinstance(experts, str | Expert) else list(experts)
     letters = "".join(one for one in given if isinstance(one, str))
     own = [one for one in given if isinstance(one, Expert)]
@@ -134,7 +134,7 @@ def _letters(experts: str | Sequence[str | Expert]) -> tuple[str, list[Expert]]:
 
 
 def _names(own: list[Expert], taken: list[str]) -> list[str]:
-    """Names experts of one's own; those of one class are numbered."""
+    """Names user-defined experts; those of the same class are numbered."""
     names = list(taken)
     for expert in own:
         same = sum(name.rstrip("0123456789_") == expert.name for name in names)
@@ -232,7 +232,7 @@ def _evidence(
 
 
 def _warn_of_unused(settings: ModelSettings, letters: str, num_experts: int) -> None:
-    """Says which settings have no effect."""
+    """Warns about settings without an effect."""
     experts = {field.name: field.metadata["expert"] for field in fields(settings)}
     unused = {
         name: f"without the expert {experts[name]}"
@@ -262,7 +262,7 @@ def _samples_for_triples(settings: ModelSettings) -> bool:
 
 
 def _warn_of_silent(experts: dict[str, Expert]) -> None:
-    """Says which experts have nothing to say."""
+    """Warns about experts without features."""
     why = {
         "relational": "there are no rules",
         "numerical": "no relation has enough triples with numbers on both sides",

@@ -20,17 +20,18 @@ class Calibration:
     .. math::
         p(h, r, t \textrm{ is true}) = \sigma(a_r \, s(h, r, t) + b_r)
 
-    :meth:`~kblrn_pyg.evaluation.calibrate` finds the numbers. They are about triples
-    of which a known fraction is true: :obj:`ratio` false ones for each true one.
+    :meth:`~kblrn_pyg.evaluation.calibrate` fits these numbers. They assume that a
+    known fraction of triples is true: there are :obj:`ratio` false ones for each
+    true one.
 
     Args:
-        slope (torch.Tensor): What :math:`a_r` is, which is not negative.
-        intercept (torch.Tensor): What :math:`b_r` is.
-        count (torch.Tensor): The number of true triples that the numbers of a
-            relation are from, 0 if they are those of all relations together.
+        slope (torch.Tensor): The slope :math:`a_r`, which is not negative.
+        intercept (torch.Tensor): The intercept :math:`b_r`.
+        count (torch.Tensor): The number of true triples that a relation was fitted
+            on, 0 if it uses the fit of all relations together.
         ratio (float): The number of false triples for each true one.
-        negatives (str): What false triples are: :obj:`"observed"` or :obj:`"all"`,
-            see :meth:`~kblrn_pyg.evaluation.calibrate`.
+        negatives (str): The kind of false triples: :obj:`"observed"` or
+            :obj:`"all"`, see :meth:`~kblrn_pyg.evaluation.calibrate`.
     """
 
     slope: Tensor
@@ -62,11 +63,11 @@ class Calibration:
 
     @property
     def num_own(self) -> int:
-        """The number of relations with numbers of their own."""
+        """The number of relations with their own slope and intercept."""
         return int((self.count > 0).sum())
 
     def probability(self, scores: Tensor, rel_type: Tensor) -> Tensor:
-        r"""Returns how probable it is that triples are true.
+        r"""Returns the probability that triples are true.
 
         Args:
             scores (torch.Tensor): The score of each triple.

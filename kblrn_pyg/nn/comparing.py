@@ -1,4 +1,4 @@
-"""Queries compared with candidates of their own, faster than by looking these up."""
+"""Compares queries with their own candidates, faster than by looking these up."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Dropout whose random numbers take little time on a CPU."""
+"""Dropout with random numbers that are fast to generate on a CPU."""
 
 from typing import Any
 
@@ -15,14 +15,15 @@ _STEPS = 2**16
 
 
 def drop_entries(values: Tensor, part: float) -> Tensor:
-    r"""Sets a part of the entries to zero, and scales the others up to make up.
+    r"""Sets a fraction of the entries to zero, and scales up the others to
+    compensate.
 
     On a CPU, torch's own dropout of a whole table of embeddings takes longer
     than multiplying with it.
 
     Args:
         values (torch.Tensor): The entries.
-        part (float): The part to drop, less than one; on a CPU it is rounded to
+        part (float): The fraction to drop, less than one; on a CPU it is rounded to
             a multiple of :math:`2^{-16}`.
     """
     if not uses_kernels(values):

@@ -1,4 +1,4 @@
-"""Where the rows of entities come from in a step."""
+"""The source of the rows of entities in a step."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -39,7 +39,7 @@ class EntityRows:
 
     @cached_property
     def encoded(self) -> Any:
-        """What is the same for all queries of the step."""
+        """What all queries of the step share."""
         return self.scorer.encode()
 
     def prepare(self, entities: Sequence[Tensor] | None) -> None:

@@ -1,4 +1,4 @@
-"""The evidence expert: the surest rules that speak for a triple."""
+"""The evidence expert: the most confident rules that support a triple."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,7 +15,11 @@ from kblrn_pyg.data.ids import check_shape
 from kblrn_pyg.data.queries import Queries
 from kblrn_pyg.data.update import KBUpdate
 from kblrn_pyg.kernels.evidence import PATH, USUAL, add_evidence, evidence_gradient
-from kblrn_pyg.kernels.popularity import add_popularity, popularity_gradient
+from kblrn_pyg.kernels.popularity import (
+    add_popularity,
+    popularity_gradient,
+    usual_counts,
+)
 from kblrn_pyg.kernels.threads import no_scratch, run_all
 from kblrn_pyg.nn.evidence_kinds import AddKinds, take_kind_weights, weigh_triples
 from kblrn_pyg.nn.evidence_parts import RuleWords, usual_part
@@ -23,8 +27,9 @@ from kblrn_pyg.nn.expert import Expert, factor_of
 from kblrn_pyg.nn.features import at_least_single
 from kblrn_pyg.nn.part import Part, Ref
 from kblrn_pyg.rules import RuleSet
-from kblrn_pyg.rules.evidence import EvidenceFeatures, FoundRule
+from kblrn_pyg.rules.evidence import EvidenceFeatures
 from kblrn_pyg.rules.evidence_kinds import KindFeatures, QueryKinds
+from kblrn_pyg.rules.found import FoundRule, QueryEvidence
 from kblrn_pyg.rules.text import atoms
 
 # The weights that training begins with.
@@ -35,35 +40,38 @@ _KIND_SCALE = 0.2
 
 
 class EvidenceExpert(Expert):
-    r"""Scores a triple by the confidences of the surest rules that speak for it:
+    r"""Scores a triple by the confidences of the most confident rules that support
+    it:
 
     .. math::
         \log f_{(r, E)}(h, r, t) = w^r_1 H + w^r_2 T + w^r_3 \max(H, P) + w^r_4
         \max(T, P) + w^r_5 \, p(t | r) + w^r_6 \, p(h | r) + \sum_g (w^r_g H_g +
         w^{r^{-1}}_g T_g)
 
-    :math:`H = \log (1 + c / \epsilon)` is the strength of the rule with constants of
-    the largest confidence :math:`c` whose body is a fact of the head, such as
-    :math:`\textrm{award}(h, \textrm{Oscar}) \Rightarrow r(h, t)`, :math:`T` that of one
-    about the tail, and :math:`P` that of a path between them. What is usual,
-    :math:`p`, decides where there is no evidence. These six weights of each relation
-    are learned, and if :obj:`kinds`, those of the surest rules :math:`H_g` and
-    :math:`T_g` whose bodies are of each kind :math:`g`, which add up; see
-    :class:`~kblrn_pyg.rules.evidence_kinds.KindFeatures`. The loss of a fact leaves
-    it out of all counts; see :class:`~kblrn_pyg.rules.EvidenceFeatures`.
+    :math:`H = \log (1 + c / \epsilon)` is the strength of the rule with constants
+    of the largest confidence :math:`c` whose body is a fact of the head, such as
+    :math:`\textrm{award}(h, \textrm{Oscar}) \Rightarrow r(h, t)`, :math:`T` that of
+    one about the tail, and :math:`P` that of a path between them. The frequencies
+    :math:`p` decide where there is no evidence. The six weights of each relation
+    are learned. If :obj:`kinds`, there are also learned weights of the most
+    confident rules :math:`H_g` and :math:`T_g` of each kind :math:`g`, which are
+    summed; see :class:`~kblrn_pyg.rules.evidence_kinds.KindFeatures`. The loss of a
+    fact leaves it out of all counts; see
+    :class:`~kblrn_pyg.rules.EvidenceFeatures`.
 
     Args:
         data (HeteroData): The knowledge base.
         rules (RuleSet): The rules whose bodies are paths, with PCA confidences. If
-            it has rules with constants, only these are used, and counted anew.
-        min_support (int, optional): The least support of rules with constants.
+            it has rules with constants, only these are used, and counted again.
+        min_support (int, optional): The minimum support of rules with constants.
             (default: :obj:`2`)
-        shrinkage (float, optional): What is added to the size of a body, so that
-            rules of few examples are believed less. (default: :obj:`5.0`)
-        floor (float, optional): What :math:`\epsilon` is. (default: :obj:`0.03`)
-        kinds (bool, optional): Whether evidence of different kinds adds up. Models
-            and files that do not say so are without. (default: :obj:`False`)
-        bins (int, optional): The largest number of bins of an attribute, a power of
+        shrinkage (float, optional): The number added to the size of a body, which
+            lowers the confidence of rules with few examples. (default: :obj:`5.0`)
+        floor (float, optional): The constant :math:`\epsilon`.
+            (default: :obj:`0.03`)
+        kinds (bool, optional): Whether to add up evidence of different kinds.
+            Models and files without this setting do not. (default: :obj:`False`)
+        bins (int, optional): The maximum number of bins of an attribute, a power of
             two, if rules may be about numbers, too; see
             :meth:`~kblrn_pyg.data.quantile_intervals`. (default: :obj:`0`, none)
     """
@@ -95,7 +103,8 @@ class EvidenceExpert(Expert):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Believes all relations alike, and the surest rules alone."""
+        """Resets the weights to the same values for all relations, and those of
+        kinds to zero."""
         with torch.no_grad():
             self.weight.copy_(torch.tensor(_START).expand_as(self.weight))
             if self.kind_weight is not None:
@@ -180,7 +189,7 @@ class EvidenceExpert(Expert):
         return own
 
     def parts(self, head: int, rel: int, tail: int, side: str = "tail") -> list[Part]:
-        """Returns the surest rules; see :class:`Expert`."""
+        """Returns the most confident rules; see :class:`Expert`."""
         h, r, t = (np.array([i]) for i in (head, rel, tail))
         values = self.features.pairs(h, r, t)[0].tolist()
         weights = self.weight[rel].tolist()
@@ -200,13 +209,21 @@ class EvidenceExpert(Expert):
         if values[2] > values[0] or values[3] > values[1]:
             parts.append(self._path_part(head, rel, tail, of_path))
         parts += self._words.kinds(of_kinds, head, tail)
-        usual = zip(("tail", "head"), values[USUAL:], weights[USUAL:])
+        steps = (2 * rel, tail), (2 * rel + 1, head)
+        counts = [self._usual_counts(*one) for one in steps]
+        usual = zip(("tail", "head"), values[USUAL:], weights[USUAL:], counts)
         return parts + [usual_part(rel, *one) for one in usual]
+
+    def _usual_counts(self, code: int, entity: int) -> tuple[int, int]:
+        """Returns how many entities are joined with one, and how many there are."""
+        joined, every = usual_counts(self.features.evidence.features, code, entity)
+        return int(joined), int(every)  # NumPy's integers without a compiled kernel
 
     def _kind_contributions(
         self, head: int, rel: int, tail: int
     ) -> dict[tuple[str, FoundRule], float]:
-        """Returns what the surest rule of each kind adds, by its end and the rule."""
+        """Returns what the most confident rule of each kind adds, by its end and
+        the rule."""
         if self.kinds is None:
             return {}
         weight = self.weight_of_kinds().detach()
@@ -225,13 +242,13 @@ class EvidenceExpert(Expert):
             self.kind_weight.mul_(factor_of(factor, of_kinds))
 
     def speaks_of(self, rel: int) -> bool:
-        """Tells whether a relation has facts."""
+        """Returns whether a relation has facts."""
         ptr = self.features.evidence.features.code_ptr
         return bool(ptr[2 * rel] < ptr[2 * rel + 1])
 
     def with_facts(self, update: KBUpdate) -> "EvidenceExpert":
-        """Counts rules with constants anew, and keeps the weights of relations and of
-        kinds; see :class:`Expert`."""
+        """Counts rules with constants again, and keeps the weights of relations and
+        of kinds; see :class:`Expert`."""
         rules, choices = self.features.paths.rules, self.features.evidence.choices
         if rules.constants is not None:
             entity = update.kb["entity"]
@@ -251,7 +268,7 @@ class EvidenceExpert(Expert):
         return expert.train(self.training)
 
     def fingerprint(self) -> bytes:
-        """Returns which rules the weights are for."""
+        """Returns a digest of the rules that the weights belong to."""
         evidence = self.features.evidence
         rules = evidence.rules
         columns = [rules.target, rules.support, rules.body, evidence.path_strength]
@@ -276,7 +293,7 @@ class EvidenceExpert(Expert):
         return (numbers * self.weight[rel_type]).sum(dim=1)
 
     def _remember(self, walks: bool = True) -> None:
-        """Keeps what every epoch asks again."""
+        """Caches what every epoch needs again."""
         if self.training and torch.is_grad_enabled():
             self.features.remember(walks)
             if self.kinds is not None:
@@ -303,7 +320,7 @@ class EvidenceExpert(Expert):
 
 
 class _AddEvidence(torch.autograd.Function):
-    """Looks for evidence once, and keeps it for the way back."""
+    """Finds the evidence once, and keeps it for the backward pass."""
 
     @staticmethod
     def forward(
@@ -322,20 +339,17 @@ class _AddEvidence(torch.autograd.Function):
         # so are equal ones.
         order = np.lexsort((entity, rel))
         entity, rel = entity[order], rel[order]
-        found = features.queries(queries.side, entity, rel, columns)
         side, some = _number(queries.side), _columns(columns)
         rows, weights = scores.detach().numpy(), weight.detach().numpy()
 
-        def add(i: int, _: None) -> None:
-            part, evidence = found[i]
+        def add(part: slice, evidence: QueryEvidence) -> None:
             row = order[part]
             asked = entity[part], rel[part], row
             add_evidence(tuple(evidence), rel[part], row, weights, rows)
             usual = weights[:, USUAL:]
             add_popularity(features.evidence, side, asked, usual, some, rows)
 
-        for _ in run_all(add, range(len(found)), no_scratch):
-            pass
+        found = features.queries(queries.side, entity, rel, columns, then=add)
         ctx.found, ctx.features, ctx.some = found, features, some
         ctx.asked, ctx.shape = (side, order, entity, rel), weight.shape
         return scores

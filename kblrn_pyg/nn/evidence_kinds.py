@@ -1,4 +1,4 @@
-"""Evidence of different kinds adds up, with a weight for each of them."""
+"""Sums evidence of different kinds, with a weight for each of them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The rules of the evidence expert in words."""
+"""The rules of the evidence expert as text."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,14 +8,14 @@ from torch_geometric.data import HeteroData
 from kblrn_pyg.data import Intervals
 from kblrn_pyg.data.words import value_text
 from kblrn_pyg.nn.part import Fact, Part, Ref, Words
-from kblrn_pyg.rules.evidence import FoundRule
+from kblrn_pyg.rules.found import FoundRule
 
 # How many rules explanations name besides the surest ones.
 _MAX_KINDS = 6
 
 
 class RuleWords:
-    r"""Says what entities have in common with others: a fact, or a number.
+    r"""Describes what entities have in common with others: a fact, or a number.
 
     Args:
         kb (HeteroData): The knowledge base.
@@ -77,21 +77,29 @@ class RuleWords:
         if rest == 0:
             return parts
         details = {"kind": "other rules", "number": len(others)}
-        note = (f"{len(others):,} rules of other kinds",)
+        rules = "rule of another kind" if len(others) == 1 else "rules of other kinds"
+        note = (f"{len(others):,} {rules}",)
         return [*parts, Part(rest, ("other rules",), note, details=details)]
 
 
-def usual_part(rel: int, end: str, fraction: float, weight: float) -> Part:
-    r"""Says how usual an entity is, whatever the other one is.
+def usual_part(
+    rel: int, end: str, fraction: float, weight: float, counts: tuple[int, int]
+) -> Part:
+    r"""Describes how frequent an entity is, independently of the other one.
 
     Args:
         rel (int): The relation.
         end (str): Which entity, :obj:`"head"` or :obj:`"tail"`.
         fraction (float): How usual it is.
         weight (float): The weight of that.
+        counts (tuple): The number of entities at the other end of the relation that
+            are joined with it, and the number of all.
     """
+    support, body = counts
     details = {"kind": f"usual {end}", "fraction": fraction, "weight": weight}
-    note = (f"{fraction:.2%} of the {end}s of ", Ref("relation", rel))
+    details |= {"support": support, "body": body}
+    others = ("head" if end == "tail" else "tail") + "s" * (body != 1)
+    note = (f"true for {support:,} of {body:,} {others} of ", Ref("relation", rel))
     words = (f"how usual {end[0]} is",)
     return Part(weight * fraction, words, note, details=details)
 
@@ -99,7 +107,7 @@ def usual_part(rel: int, end: str, fraction: float, weight: float) -> Part:
 def _fact_in_common(
     found: FoundRule, name: str, entity: int
 ) -> tuple[Words, tuple[tuple[Fact, ...], ...]]:
-    """Returns a body in words, and the path that it is, if it leads to an entity."""
+    """Returns a body as text, and its path if it leads to an entity."""
     relation, is_back = found.code >> 1, bool(found.code & 1)
     other: str | Ref = "·" if found.entity < 0 else Ref("entity", found.entity)
     ends = (other, ", ", name) if is_back else (name, ", ", other)

@@ -1,4 +1,4 @@
-"""What an expert of a product of experts is."""
+"""The base class of experts."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -32,13 +32,13 @@ def factor_of(factor: float | Tensor, relation: Tensor) -> float | Tensor:
 
 
 class Expert(Rebuildable):
-    r"""An expert: a module that scores, differentiates and explains itself.
+    r"""The base class of experts.
 
-    The scores of the experts of a model add up. Only :meth:`forward` must be
-    written; everything else has a default that follows from it and may be
-    replaced by something faster, or more telling. An expert of one's own goes
-    where letters go, and is then trained, evaluated, explained, reported, saved
-    and loaded as the others are:
+    The score of a model is the sum of the scores of its experts. Only
+    :meth:`forward` is required; everything else has a default that is derived from
+    it, and can be overridden by something faster or more informative. Pass your own
+    expert next to letters; it is then trained, evaluated, explained, reported,
+    saved and loaded like the others:
 
     .. code-block:: python
 
@@ -53,8 +53,8 @@ class Expert(Rebuildable):
         popularity = Popularity(data["entity"].num_nodes, len(data.edge_types))
         model = KBLRN.from_data(data, experts=["l", "r", popularity])
 
-    The arguments of the constructor are kept in the model file; see
-    :class:`Rebuildable` for what they may be.
+    The model file stores the arguments of the constructor; see :class:`Rebuildable`
+    for the supported types.
     """
 
     # Whether the expert shares its work among the threads of
@@ -69,7 +69,7 @@ class Expert(Rebuildable):
 
     @property
     def name(self) -> str:
-        """What the expert is called, by default after its class."""
+        """The name of the expert, by default that of its class."""
         return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(self).__name__).lower()
 
     def forward(
@@ -124,14 +124,13 @@ class Expert(Rebuildable):
     def add_to(
         self, scores: Tensor, queries: Queries, entities: Tensor | None = None
     ) -> Tensor:
-        r"""Adds the scores of all entities to rows of scores, maybe in place.
+        r"""Adds the scores of all entities to rows of scores, possibly in place.
 
         Args:
             scores (torch.Tensor): A row for each query.
             queries (Queries): The queries.
-            entities (torch.Tensor, optional): The entities that columns of
-                scores are for, each of which is there once.
-                (default: :obj:`None`, all)
+            entities (torch.Tensor, optional): The entities that columns of scores
+                belong to, without duplicates. (default: :obj:`None`, all)
         """
         num_rows, width = scores.shape
         step = max(1, _CANDIDATES_AT_ONCE // max(num_rows, 1))
@@ -147,7 +146,8 @@ class Expert(Rebuildable):
         self, queries: Queries, entities: Tensor | None = None
     ) -> Factors | None:
         r"""Returns vectors of queries and of entities whose dot products are the
-        scores, for experts that have them: losses need not make all scores at once.
+        scores, for experts that support this: losses then do not need to hold all
+        scores at once.
 
         Args:
             queries (Queries): The queries.
@@ -171,7 +171,7 @@ class Expert(Rebuildable):
     def penalty(
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
     ) -> Tensor | float:
-        r"""Returns what to add to the loss of a batch of triples.
+        r"""Returns a term that is added to the loss of a batch of triples.
 
         Args:
             head_index (torch.Tensor): The head indices.
@@ -182,7 +182,7 @@ class Expert(Rebuildable):
 
     @property
     def can_be_scaled(self) -> bool:
-        """Whether :meth:`scale` is there."""
+        """Whether :meth:`scale` is supported."""
         return type(self).scale is not Expert.scale
 
     def scale(self, factor: float | Tensor) -> None:
@@ -195,7 +195,7 @@ class Expert(Rebuildable):
         raise NotImplementedError(f"{type(self).__name__} cannot be scaled")
 
     def parts(self, head: int, rel: int, tail: int, side: str = "tail") -> list[Part]:
-        r"""Returns the reasons that the score of a triple is the sum of.
+        r"""Returns the reasons whose contributions add up to the score of a triple.
 
         Args:
             head (int): The head.
@@ -213,7 +213,7 @@ class Expert(Rebuildable):
         return [Part(float(score), (type(self).__name__,))]
 
     def speaks_of(self, rel: int) -> bool:
-        r"""Tells whether the scores of a relation's triples can differ from zero.
+        r"""Returns whether the scores of a relation's triples can differ from zero.
 
         Args:
             rel (int): The relation.
@@ -223,12 +223,12 @@ class Expert(Rebuildable):
     def with_facts(self, update: KBUpdate) -> "Expert":
         r"""Returns the same expert of an updated knowledge base, with its weights.
 
-        By default, it is made once more of the arguments of its constructor, with
-        the updated knowledge base in place of the former one, and the new number
-        of entities in place of :obj:`num_nodes`.
+        By default, it is created again from the arguments of its constructor, where
+        the updated knowledge base replaces the former one, and the new number of
+        entities replaces :obj:`num_nodes`.
 
         Args:
-            update (KBUpdate): What became of the knowledge base.
+            update (KBUpdate): The update of the knowledge base.
         """
         if update.num_new and not depends_on(self, update):
             raise ValueError(
@@ -246,12 +246,13 @@ class Expert(Rebuildable):
 
     @contextmanager
     def with_sparse_gradients(self) -> Iterator[None]:
-        """Makes gradients of :meth:`entity_tables` row-sparse for a while, if that is
-        possible."""
+        """Makes gradients of :meth:`entity_tables` row-sparse within the context,
+        if that is possible."""
         yield
 
     def fingerprint(self) -> bytes:
-        """Returns what the weights are for; equal ones may replace each other."""
+        """Returns a digest of what the weights refer to; weights with equal digests
+        are interchangeable."""
         shapes = {name: tuple(v.shape) for name, v in self.state_dict().items()}
         return f"{type(self).__name__} {shapes}".encode()
 
@@ -264,7 +265,7 @@ class Expert(Rebuildable):
 
     @contextmanager
     def encoded(self, entities: Sequence[Tensor] | None = ()) -> Iterator[None]:
-        r"""Keeps, for a while, what is the same for all queries of a step.
+        r"""Caches, within the context, what all queries of a step share.
 
         Args:
             entities (sequence, optional): The tensors of entities that the step

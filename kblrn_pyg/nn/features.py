@@ -1,4 +1,4 @@
-"""What the experts with one weight for every feature of a relation share."""
+"""The base class of experts with one weight for every feature of a relation."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from kblrn_pyg.nn.expert import Expert, factor_of
 
 
 def at_least_single(scores: Tensor) -> Tensor:
-    """Returns scores in a precision that kernels know."""
+    """Returns scores in a precision that kernels support."""
     is_short = scores.dtype in (torch.half, torch.bfloat16)
     return scores.float() if is_short else scores
 
@@ -37,7 +37,7 @@ class FeatureExpert(Expert):
         self.weight = Parameter(torch.empty(num_weights))
 
     def _apply(self, fn: Any, recurse: bool = True) -> "FeatureExpert":
-        """Moves everything; numbers of the knowledge base stay as exact as they are."""
+        """Moves everything; numbers of the knowledge base keep their precision."""
         exact = {
             name: buffer
             for name, buffer in self._buffers.items()
@@ -49,7 +49,7 @@ class FeatureExpert(Expert):
         return self
 
     def reset_parameters(self) -> None:
-        """Draws the weights as Glorot and Bengio do, relation by relation."""
+        """Initialises the weights as in Glorot and Bengio (2010), per relation."""
         sizes = self.feature_ptr.diff()
         bound = (6 / (sizes + 1.0)).sqrt().repeat_interleave(sizes)
         with torch.no_grad():
@@ -66,6 +66,6 @@ class FeatureExpert(Expert):
         return torch.arange(len(sizes), device=sizes.device).repeat_interleave(sizes)
 
     def speaks_of(self, rel: int) -> bool:
-        """Tells whether a relation has features."""
+        """Returns whether a relation has features."""
         rel = check_id(rel, "relation", len(self.feature_ptr) - 1)
         return bool(self.feature_ptr[rel] < self.feature_ptr[rel + 1])

@@ -1,4 +1,4 @@
-"""KBLRN: a product of experts that learns, and answers about a knowledge base."""
+"""KBLRN: a product of experts over a knowledge base."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,17 +37,17 @@ class KBLRN(ProductOfExperts):
     Representations with Latent, Relational, and Numerical Features"
     <https://arxiv.org/abs/1709.04676>`_ paper.
 
-    The probability of a triple is a product of experts, so that their
-    logarithms, the scores, add up. In the paper there is one of each kind for
-    every relation:
+    The probability of a triple is a product of experts, so their logarithms, the
+    scores, are added. In the paper, there is one expert of each kind for every
+    relation:
 
     .. math::
         p(h, r, t) \propto f_{(r, L)}(h, r, t) \cdot f_{(r, R)}(h, r, t) \cdot
         f_{(r, N)}(h, r, t)
 
-    Here they may be any :class:`Expert` objects. The model keeps the contract of
-    :class:`torch_geometric.nn.kge.KGEModel`; :meth:`from_data` is the short way
-    from a knowledge base to a model.
+    Here, they may be any :class:`Expert` objects. The model has the interface of
+    :class:`torch_geometric.nn.kge.KGEModel`; :meth:`from_data` creates a model for
+    a knowledge base.
 
     Args:
         num_nodes (int): The number of entities.
@@ -69,7 +69,9 @@ class KBLRN(ProductOfExperts):
         negatives: str = "triple",
     ) -> None:
         super().__init__(num_nodes, num_relations, experts)
-        if num_negatives is not None and not num_negatives > 0:
+        if num_negatives is not None and not (
+            hasattr(num_negatives, "__index__") and num_negatives > 0
+        ):
             raise ValueError(f"'num_negatives' must be positive (got {num_negatives})")
         if negatives not in ("triple", "shared"):
             raise ValueError(
@@ -93,7 +95,7 @@ class KBLRN(ProductOfExperts):
         rules: RuleSet | None = None,
         **settings: Any,
     ) -> "KBLRN":
-        r"""Makes a model for a knowledge base.
+        r"""Creates a model for a knowledge base.
 
         Args:
             data (HeteroData or Data): The knowledge base; a
@@ -108,9 +110,9 @@ class KBLRN(ProductOfExperts):
             scorer (optional): See :class:`LatentExpert`.
                 (default: :obj:`"distmult"`)
             rules (RuleSet, optional): The rules of the relational expert, of a rule
-                penalty, and of the evidence expert, which counts rules with constants
-                itself if there are none.
-                (default: :obj:`None`, what :meth:`mine_rules` finds)
+                penalty, and of the evidence expert. The latter counts rules with
+                constants itself if the rule set has none. (default: :obj:`None`,
+                the rules that :meth:`mine_rules` finds)
             **settings (optional): The other fields of :class:`ModelSettings`,
                 such as :obj:`num_negatives`, :obj:`dropout` or
                 :obj:`threshold`.
@@ -177,8 +179,8 @@ class KBLRN(ProductOfExperts):
     def without(self, name: str) -> "KBLRN":
         r"""Returns a model of the other experts, which share their weights.
 
-        It is not what training without the expert would have given: the others
-        have learned to leave to it what it knows.
+        The result differs from training without the expert: during training, the
+        others have learned to rely on it.
 
         Args:
             name (str): The name of the expert that is left out.
@@ -199,11 +201,11 @@ class KBLRN(ProductOfExperts):
         return model.train(self.training)
 
     def take_experts(self, other: "KBLRN") -> None:
-        r"""Takes over the weights of the experts that another model has, too.
+        r"""Copies the weights of the experts that both models have.
 
-        A good beginning: embeddings that learn beside rules from the first
-        step leave to them what rules can do, and embeddings that have learned
-        alone do not.
+        This is a good initialisation: embeddings that are trained together with
+        rules from the first step do not learn what rules can do, while embeddings
+        that are trained alone do.
 
         .. code-block:: python
 
@@ -244,9 +246,9 @@ class KBLRN(ProductOfExperts):
     ) -> Tensor:
         r"""Returns the cross-entropy of triples against other entities.
 
-        The mean over the two sides, or that of one side; over sampled
-        entities, or over all, as :obj:`num_negatives` says. A fact is never
-        counted as evidence for itself.
+        The loss is the mean over both sides, or that of one side. It is over
+        sampled entities or over all, depending on :obj:`num_negatives`. A fact is
+        never counted as evidence for itself.
 
         Args:
             head_index (torch.Tensor): The head indices, or a batch of PyG's
@@ -316,17 +318,17 @@ class KBLRN(ProductOfExperts):
         retracted: Source | None = None,
         fold_in: bool = True,
     ) -> "KBLRN":
-        """Returns a model that knows more facts, or fewer, without training; see
+        """Returns a model with added or retracted facts, without training; see
         :meth:`kblrn_pyg.training.update_model`."""
         from kblrn_pyg.training import update_model  # which imports this module
 
         return update_model(self, triples, numbers, retracted, fold_in)
 
     def save(self, path: PathLike, known: Iterable[HeteroData] = ()) -> None:
-        r"""Saves all that is needed to answer, explain and draw elsewhere.
+        r"""Saves everything that is needed to predict, explain and draw elsewhere.
 
-        The file holds the weights, the settings and rules of the experts, the
-        names, and the knowledge base; it appears whole or not at all.
+        The file contains the weights, the settings and rules of the experts, the
+        names, and the knowledge base. It is written whole or not at all.
 
         Args:
             path (str): The file to write.
@@ -339,17 +341,17 @@ class KBLRN(ProductOfExperts):
     def load(cls, path: PathLike, experts: Iterable[type[Module]] = ()) -> "KBLRN":
         r"""Loads a model that :meth:`save` wrote, in evaluation mode.
 
-        No code in the file is run, and a file that was damaged is refused.
+        No code in the file is run, and damaged files are refused.
 
         Args:
             path (str): The file.
             experts (iterable, optional): The classes of experts, scorers and
-                models of embeddings of one's own. (default: :obj:`()`)
+                embedding models that are user-defined. (default: :obj:`()`)
         """
         return model_file.load_model(cls, path, experts)
 
     def fingerprint(self) -> str:
-        """Returns a digest of the names and rules that the weights are for."""
+        """Returns a digest of the names and rules that the weights belong to."""
         digest = hashlib.sha256(names_digest(self.kb))
         digest.update(f"{self.num_nodes} {self.num_relations}".encode())
         for name, expert in self.experts.items():

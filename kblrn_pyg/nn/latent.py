@@ -38,7 +38,7 @@ class LatentExpert(Expert):
         \log f_{(r, L)}(h, r, t) = (\mathbf{e}_h * \mathbf{e}_t) \cdot
         \mathbf{w}^r
 
-    Several scorers at once add up, each with embeddings of its own.
+    The scores of several scorers are added; each has its own embeddings.
 
     Args:
         num_nodes (int): The number of entities.
@@ -46,14 +46,13 @@ class LatentExpert(Expert):
         hidden_channels (int): The embedding size.
         scorer (str or KGEModel or Scorer or list, optional): :obj:`"distmult"`,
             :obj:`"complex"` or :obj:`"rotate"` of PyG, :obj:`"transe"`
-            (:class:`FreeTransE`), :obj:`"unit-transe"` (PyG's, whose
-            embeddings have length one), :obj:`"rescal"` (:class:`RESCAL`),
-            :obj:`"transh"` (:class:`TransH`), :obj:`"transr"`
-            (:class:`TransR`), :obj:`"tucker"` (:class:`TuckER`) or
-            :obj:`"conve"` (:class:`ConvE`, which needs :obj:`reciprocal`),
-            :obj:`"pykeen:NAME"` (:class:`PyKEENModel`, which is slow), any
-            :class:`~torch_geometric.nn.kge.KGEModel` (one that is not of these
-            classes is slow), a :class:`Scorer`, or several of them.
+            (:class:`FreeTransE`), :obj:`"unit-transe"` (PyG's, whose embeddings
+            have length one), :obj:`"rescal"` (:class:`RESCAL`), :obj:`"transh"`
+            (:class:`TransH`), :obj:`"transr"` (:class:`TransR`), :obj:`"tucker"`
+            (:class:`TuckER`) or :obj:`"conve"` (:class:`ConvE`, which needs
+            :obj:`reciprocal`), :obj:`"pykeen:NAME"` (:class:`PyKEENModel`, which is
+            slow), any :class:`~torch_geometric.nn.kge.KGEModel` (other classes are
+            slow), a :class:`Scorer`, or several of them.
             (default: :obj:`"distmult"`)
         reciprocal (bool, optional): See :class:`ReciprocalScorer`.
             (default: :obj:`False`)
@@ -63,16 +62,16 @@ class LatentExpert(Expert):
             (default: :obj:`0.0`)
         l2 (float, optional): The weight of the squared 2-norm penalty.
             (default: :obj:`0.0`)
-        entity_dropout (float, optional): The fraction of an entity's entries
-            that training sets to zero, be it the known one or a candidate.
+        entity_dropout (float, optional): The fraction of an entity's entries that
+            training sets to zero, both of the known entity and of candidates.
             (default: :obj:`0.0`)
         latent_dropout (float, optional): The fraction of queries that training
-            answers without this expert, so that the others learn to do it
-            alone. Needs scorers that multiply: DistMult, ComplEx, RESCAL.
+            answers without this expert, so that the others learn to answer alone.
+            Needs scorers that multiply: DistMult, ComplEx, RESCAL.
             (default: :obj:`0.0`)
         rule_penalty (RulePenalty, optional): Rules in the loss.
             (default: :obj:`None`)
-        sparse (bool, optional): Whether gradients of embeddings hold only the
+        sparse (bool, optional): Whether gradients of embeddings contain only the
             rows of a batch, so that its cost does not grow with the number of
             entities. Needs a loss over sampled entities, and an optimiser for
             sparse gradients. (default: :obj:`False`)
@@ -80,15 +79,15 @@ class LatentExpert(Expert):
             the `"Duality-Induced Regularizer for Tensor Factorization Based
             Knowledge Graph Completion" <https://arxiv.org/abs/2011.05816>`_
             paper. Needs scorers that multiply. (default: :obj:`0.0`)
-        relation_prediction (float, optional): The weight of a further loss, the
-            cross-entropy of the relation of a triple given its entities, from
-            the `"Relation Prediction as an Auxiliary Training Objective for
-            Improving Multi-Relational Graph Representations"
+        relation_prediction (float, optional): The weight of an additional loss, the
+            cross-entropy of the relation of a triple given its entities, from the
+            `"Relation Prediction as an Auxiliary Training Objective for Improving
+            Multi-Relational Graph Representations"
             <https://arxiv.org/abs/2110.02834>`_ paper. (default: :obj:`0.0`)
-        precision (str, optional): :obj:`"bfloat16"` multiplies queries and
-            entities in half the precision where losses are over all entities or
-            over shared ones, which is several times faster on processors that
-            have instructions for it. (default: :obj:`"float32"`)
+        precision (str, optional): :obj:`"bfloat16"` multiplies queries and entities
+            in half precision in losses over all entities or over shared ones, which
+            is several times faster on processors that have instructions for it.
+            (default: :obj:`"float32"`)
     """
 
     name = "latent"
@@ -335,7 +334,7 @@ class LatentExpert(Expert):
         return self._step or [EntityRows(one, *given) for one in self._scorers()]
 
     def _encoded_rows(self) -> list[EntityRows]:
-        """Does what :meth:`_rows` does, and encodes before anything else is drawn."""
+        """Does the same as :meth:`_rows`, and encodes before anything else is drawn."""
         several = self._rows()
         for rows in several:
             _ = rows.encoded
@@ -344,8 +343,8 @@ class LatentExpert(Expert):
     def _asked(self, queries: Queries) -> list[tuple[EntityRows, Tensor]]:
         """Returns the rows of each scorer, and its queries.
 
-        Those of one loss are made once, so that all of their candidates see what
-        was dropped alike.
+        The queries of a loss are created once, so that all of their candidates use
+        the same dropout.
         """
         last = self._last  # which another thread may change
         if last is not None and last[0] is queries:
@@ -369,7 +368,7 @@ class LatentExpert(Expert):
             yield rows, query if kept is None else query * kept
 
     def _kept(self, queries: Queries) -> Tensor | None:
-        """Draws which queries this expert answers; that by zeros is no answer."""
+        """Draws the queries that this expert answers; the others get zeros."""
         if not self.training or self.latent_dropout == 0:
             return None
         drawn = torch.rand(len(queries), 1, device=queries.entity.device)

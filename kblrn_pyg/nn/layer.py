@@ -36,30 +36,31 @@ _MIN_ROWS = 128
 
 
 class LayerExpert(FeatureExpert):
-    r"""Scores a triple by how its entities' numbers compare, with a layer for each
+    r"""Scores a triple by comparing its entities' numbers, with a layer for each
     relation and attribute:
 
     .. math::
         \log f_{(r, N)}(h, r, t) = \sum_i g^r_i(n_h^{(i)} - n_t^{(i)}), \quad
         g^r_i(d) = \sum_m w^r_{i, m} \, \phi_m(d)
 
-    The functions :math:`\phi_m` are hats from coarse to fine, whose knots are at
-    quantiles of the differences, so that :math:`g` is piecewise linear: any
-    shape with one look-up, robust to outliers. If only the head's number is
-    unknown, or only the tail's, a weight of its own takes the place of
-    :math:`g`; if both are, the score is zero. No number is ever filled in.
+    The functions :math:`\phi_m` are hat functions from coarse to fine, whose knots
+    are at quantiles of the differences. So :math:`g` is piecewise linear: it can
+    have any shape, takes a single look-up, and is robust to outliers. If only the
+    head's number is unknown, or only the tail's, a separate weight replaces
+    :math:`g`; if both are unknown, the score is zero. Numbers are never imputed.
 
-    That a number is known says something, too: coordinates are those of places. If
-    :obj:`ignore_unknown`, this does not count. The score is zero wherever a
+    Whether a number is known is informative, too: only places have coordinates. If
+    :obj:`ignore_unknown`, this information is not used. The score is then zero if a
     number is unknown, and the mean of :math:`g` over arbitrary pairs of entities is
-    subtracted from it: only what the numbers are can speak for or against a triple.
+    subtracted from :math:`g`, so that only the values of the numbers count for or
+    against a triple.
 
     Args:
         data (HeteroData): The knowledge base, with the numbers of entities.
-        features (LayerFeatures, optional): What each relation compares, and the
-            knots. (default: :obj:`None`, what :meth:`layer_features` finds)
-        ignore_unknown (bool, optional): Whether it does not count that a number is
-            unknown. (default: :obj:`False`)
+        features (LayerFeatures, optional): The comparisons of each relation, and
+            the knots. (default: :obj:`None`, what :meth:`layer_features` finds)
+        ignore_unknown (bool, optional): Whether to ignore whether a number is
+            known. (default: :obj:`False`)
     """
 
     name = "numerical"
@@ -278,15 +279,16 @@ class LayerExpert(FeatureExpert):
     def _layers_of(self, entities: Tensor) -> Layers:
         """Returns the layers of the entities of columns; the same ones may come
         again."""
-        if self._columns is None or self._columns[0] is not entities:
-            check_ids({"entities": (entities, self.value.size(1))})
+        check_ids({"entities": (entities, self.value.size(1))})
+        last = self._columns  # which another thread may replace
+        if last is None or not torch.equal(last[0], entities):
             value = self._layers.value[:, entities.numpy()]
             ptr, known, numbers = known_in(value, self._layers)
             layers = self._layers._replace(
                 known_ptr=ptr, known=known, known_value=numbers
             )
-            self._columns = entities, layers
-        return self._columns[1]
+            last = self._columns = entities.clone(), layers
+        return last[1]
 
     def _check_ids(self, queries: Queries, candidates: Tensor | None = None) -> None:
         num_nodes = self.value.size(1)

@@ -1,4 +1,4 @@
-"""Hat functions from coarse to fine, which layers are sums of."""
+"""Hat functions from coarse to fine, whose sums are layers."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""The numbers that layers compare, as kernels need them."""
+"""The numbers that layers compare, in the form that kernels need."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What a layer adds to a score, in the units of its attribute."""
+"""The contribution of a layer to a score, in the units of its attribute."""
 
 from typing import Any
 

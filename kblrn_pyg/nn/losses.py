@@ -69,7 +69,7 @@ class Facts(NamedTuple):
         head_index (torch.Tensor): The head indices.
         rel_type (torch.Tensor): The relation types.
         tail_index (torch.Tensor): The tail indices.
-        own (torch.Tensor): What each adds to its own score, which does not count.
+        own (torch.Tensor): What each adds to its own score, which losses leave out.
     """
 
     head_index: Tensor
@@ -81,7 +81,7 @@ class Facts(NamedTuple):
     def of(
         cls, model: "KBLRN", head_index: Tensor, rel_type: Tensor, tail_index: Tensor
     ) -> "Facts":
-        """Looks for what triples add to their own scores."""
+        """Computes what triples add to their own scores."""
         own = model.own_evidence(head_index, rel_type, tail_index)
         return cls(head_index, rel_type, tail_index, own)
 
@@ -170,7 +170,7 @@ def _mean(losses: Sequence[Tensor]) -> Tensor:
 
 
 def draw_distinct(num_nodes: int, number: int, device: torch.device) -> Tensor:
-    r"""Draws some of all entities, none of them twice, in their order.
+    r"""Draws some of all entities, without duplicates, in their order.
 
     Args:
         num_nodes (int): The number of entities.
@@ -198,9 +198,8 @@ def _partition(
     picks: tuple[Tensor, Tensor],
     own: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Returns log-partition functions over entities, and the scores at some places.
-
-    From these scores, and wherever they occur, that of their own is taken away.
+    """Returns log-partition functions over entities, and the scores at some
+    positions. Own evidence is subtracted from these scores, wherever they occur.
     """
     factors: Factors | None = None
     others = []

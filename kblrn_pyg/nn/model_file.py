@@ -1,4 +1,4 @@
-"""Models as files that need nothing else: no data set, and no code."""
+"""Self-contained model files, which need no data set and contain no code."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
@@ -142,7 +142,7 @@ def load_model(
 def _build(
     cls: type["KBLRN"], content: dict[str, Any], experts: Iterable[type[Module]]
 ) -> "KBLRN":
-    """Makes a model of the content of a file."""
+    """Creates a model from the content of a file."""
     if unknown := sorted(_PARTS - set(content)):
         raise DataError(f"is not a whole model, it lacks {', '.join(unknown)}")
     kb = HeteroData.from_dict(content["kb"])
@@ -179,9 +179,8 @@ def _expert(made: Any, name: str) -> Expert:
 
 
 class _WithoutRandomWeights(TorchDispatchMode):
-    """Leaves parameters as they are when they would be drawn at random.
-
-    Those of the file replace them, and memory that nobody has written to is none.
+    """Skips the random initialisation of parameters. Those of the file replace
+    them, and memory that is never written takes no space.
     """
 
     def __torch_dispatch__(
@@ -193,7 +192,7 @@ class _WithoutRandomWeights(TorchDispatchMode):
 
 
 def _take_weights(model: Module, weights: Mapping[str, Tensor]) -> None:
-    """Makes tensors the weights of a model, without copies where that is possible."""
+    """Sets the weights of a model to tensors, without copies if possible."""
     places = [id(one) for _, one in model.named_parameters(remove_duplicate=False)]
     own = model.state_dict()
     is_same = all(
@@ -219,7 +218,8 @@ def _experts(model: "KBLRN") -> Iterable[tuple[str, Any]]:
 
 
 def _content(kb: HeteroData) -> dict[str, Any]:
-    """Returns what makes a knowledge base, and nothing that users attached."""
+    """Returns the data of a knowledge base, without attributes that users
+    attached."""
     entity = kb["entity"]
     wanted = ("num_nodes", "name", "identifier", "x", "type")
     content: dict[str, Any] = {
@@ -238,7 +238,7 @@ def _content(kb: HeteroData) -> dict[str, Any]:
 
 
 def _known_triples(kb: HeteroData, splits: Iterable[HeteroData]) -> Tensor:
-    """Returns the distinct triples of splits that the knowledge base has not."""
+    """Returns the distinct triples of splits that the knowledge base lacks."""
     splits = [as_kb(split, len(kb.edge_types)) for split in splits]
     found = [torch.empty(3, 0, dtype=torch.long)]
     for rel, edge_type in enumerate(kb.edge_types):
@@ -264,7 +264,7 @@ def _new_pairs(own: Tensor, others: Tensor) -> Tensor:
 
 
 class _Writer:
-    """Turns experts into plain values."""
+    """Converts experts to plain values."""
 
     def __init__(self, kb: HeteroData) -> None:
         self.kb = kb
@@ -307,7 +307,7 @@ class _Writer:
 
 
 class _Reader:
-    """Makes experts of plain values."""
+    """Creates experts from plain values."""
 
     def __init__(self, kb: HeteroData, classes: dict[str, type[Module]]) -> None:
         self.kb, self.classes = kb, classes

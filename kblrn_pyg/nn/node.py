@@ -1,4 +1,4 @@
-"""What an entity alone says about a triple: a weight for each relation it is in."""
+"""Node features: a weight for each head and tail of a relation."""
 
 import torch
 from torch import Tensor
@@ -19,8 +19,8 @@ class NodeExpert(Expert):
         s(h, r, t) = u_{r, t} + v_{r, h}
 
     There is a weight for each tail and for each head that a relation has in the
-    knowledge base; other entities have none. Beside rules of one step, this is the
-    model that the paper compares with:
+    knowledge base; other entities have no weight. Together with rules of one step,
+    this is the baseline in the paper:
 
     .. code-block:: python
 
@@ -55,14 +55,15 @@ class NodeExpert(Expert):
             self.register_parameter(end, Parameter(torch.zeros(len(keys))))
 
     def reset_parameters(self) -> None:
-        """Believes nothing."""
+        """Sets all weights to zero."""
         with torch.no_grad():
             self.tail.zero_()
             self.head.zero_()
 
     @torch.no_grad()
     def with_facts(self, update: KBUpdate) -> "NodeExpert":
-        """Keeps the weights of what relations have still; see :class:`Expert`."""
+        """Keeps the weights of heads and tails that still exist; see
+        :class:`Expert`."""
         expert = type(self)(update.kb, self.weight_decay)
         expert.to(device=self.head.device, dtype=self.head.dtype)
         for end in ("head", "tail"):

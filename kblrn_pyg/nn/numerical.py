@@ -1,4 +1,4 @@
-"""The numerical expert: how the numbers of two entities differ."""
+"""The numerical expert: the differences between the numbers of two entities."""
 
 from typing import Any
 
@@ -57,7 +57,8 @@ class NumericalExpert(FeatureExpert):
 
     attribute: Tensor
     x: Tensor
-    centre: Tensor
+    first_centre: Tensor
+    first_width: Tensor
     log_width: Tensor
 
     def __init__(
@@ -81,16 +82,26 @@ class NumericalExpert(FeatureExpert):
         self.register_buffer("attribute", features.attribute, persistent=False)
         self.register_buffer("x", x, persistent=False)
         # As exact as the numbers: a centre may be large and a width small.
-        self._start = features.centre.double(), features.width.double().log()
+        first = {"first_centre": features.centre, "first_width": features.width}
+        for name, values in first.items():
+            self.register_buffer(name, values.double(), persistent=False)
         if learn_rbf:
-            self.centre = Parameter(torch.empty(len(features)))
+            # In units of the first widths, so that the scale of numbers is all one.
+            self.shift = Parameter(torch.empty(len(features)))
             self.log_width = Parameter(torch.empty(len(features)))
         else:
-            self.register_buffer("centre", self._start[0].clone(), persistent=False)
-            self.register_buffer("log_width", self._start[1].clone(), persistent=False)
+            log_width = features.width.double().log()
+            self.register_buffer("log_width", log_width, persistent=False)
         self._kernel_features = _kernel_features(features, x, activation == "sign")
         self._columns: tuple[Tensor, Differences] | None = None
         self.reset_parameters()
+
+    @property
+    def centre(self) -> Tensor:
+        """The centres of the radial basis functions."""
+        if not self.learn_rbf:
+            return self.first_centre
+        return self.first_centre + self.shift.double() * self.first_width
 
     @property
     def ptr(self) -> Tensor:
@@ -98,11 +109,12 @@ class NumericalExpert(FeatureExpert):
         return self.feature_ptr
 
     def reset_parameters(self) -> None:
-        """Draws the weights as Glorot and Bengio do, relation by relation."""
+        """Initialises the weights as in Glorot and Bengio (2010), per relation."""
         super().reset_parameters()
-        with torch.no_grad():
-            self.centre.copy_(self._start[0])
-            self.log_width.copy_(self._start[1])
+        if self.learn_rbf:
+            with torch.no_grad():
+                self.shift.zero_()
+                self.log_width.copy_(self.first_width.log())
 
     def forward(
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
@@ -152,15 +164,16 @@ class NumericalExpert(FeatureExpert):
     def _features_of(self, entities: Tensor) -> Differences:
         """Returns the features of the entities of columns; the same ones may come
         again."""
-        if self._columns is None or self._columns[0] is not entities:
-            check_ids({"entities": (entities, len(self.x))})
+        check_ids({"entities": (entities, len(self.x))})
+        last = self._columns  # which another thread may replace
+        if last is None or not torch.equal(last[0], entities):
             value = self._kernel_features.value[:, entities.numpy()]
             ptr, known = _known_in(value)
             features = self._kernel_features._replace(
                 column_value=value, known_ptr=ptr, known=known
             )
-            self._columns = entities, features
-        return self._columns[1]
+            last = self._columns = entities.clone(), features
+        return last[1]
 
     def _add_by_torch(
         self, scores: Tensor, queries: Queries, entities: Tensor | None
@@ -200,7 +213,7 @@ class NumericalExpert(FeatureExpert):
         candidates: Tensor | None = None,
     ) -> Tensor:
         width = self.log_width.double().exp()
-        numbers = self.weight.double(), self.centre.double(), width
+        numbers = self.weight.double(), self.centre, width
         asked = features, queries, candidates
         return _AddDifferences.apply(scores, *numbers, *asked)
 
@@ -254,7 +267,7 @@ class NumericalExpert(FeatureExpert):
         if self.activation == "sign":
             return difference.sign()
         width = self.log_width.double().exp()[feature]
-        off = (difference - self.centre.double()[feature]) / width
+        off = (difference - self.centre[feature]) / width
         return (-off.square()).exp()
 
 
@@ -325,7 +338,7 @@ def _known(value: float) -> float | None:
 
 
 def _note(details: dict[str, Any]) -> str:
-    """Returns how a difference comes about, and what it usually is."""
+    """Returns the calculation of a difference, and its typical value."""
     name = details["attribute"]
     head, tail = (
         "unknown" if details[end] is None else value_text(name, details[end])

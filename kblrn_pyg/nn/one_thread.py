@@ -1,4 +1,4 @@
-"""Torch by the threads of the library instead of by its own."""
+"""Runs torch in the threads of the library instead of its own."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,10 +13,10 @@ Result = TypeVar("Result")
 
 @contextmanager
 def one_torch_thread() -> Iterator[None]:
-    """Keeps torch to one thread for a while, as far as the calling thread goes.
+    """Limits torch to one thread within the context, for the calling thread.
 
-    Its threads go on spinning after every operation. They would take a core from
-    those of the kernels, and wait for each other where another process is busy.
+    Torch's threads keep spinning after every operation. They would take a core from
+    the threads of the kernels, and wait for each other if another process is busy.
     """
     before = torch.get_num_threads()
     if before == 1:
@@ -30,14 +30,14 @@ def one_torch_thread() -> Iterator[None]:
 
 
 def run_torch(work: Callable[[int], Result], number: int) -> list[Result]:
-    r"""Calls a function for each number below another one, in order of the numbers.
+    r"""Calls a function for each number below :obj:`number`, in order.
 
     The calls are shared among the threads of the library, each of which keeps torch
     to itself.
 
     Args:
         work (callable): Takes the number.
-        number (int): How many calls.
+        number (int): The number of calls.
     """
 
     def alone(i: int, _: None) -> tuple[int, Result]:

@@ -1,4 +1,4 @@
-"""The parts that an expert's score of a triple is the sum of."""
+"""The terms of an expert's score of a triple."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ Fact = tuple[int, int, int]
 
 
 class Ref(NamedTuple):
-    r"""Something that has a name, to be filled in where a part is shown.
+    r"""A reference to a name, which is filled in when a part is displayed.
 
     Args:
         kind (str): :obj:`"entity"`, :obj:`"relation"` or :obj:`"attribute"`.
@@ -24,21 +24,21 @@ Words = tuple[str | Ref, ...]
 
 @dataclass(frozen=True)
 class Part:
-    r"""One of the reasons that an expert's score of a triple is the sum of.
+    r"""One of the terms of an expert's score of a triple.
 
-    Whatever shows parts (text, JSON, HTML, graphs, pictures) knows nothing
-    about the expert that they come from.
+    The code that displays parts (text, JSON, HTML, graphs, figures) does not depend
+    on the expert.
 
     Args:
         contribution (float): What it adds to the score.
-        words (tuple): What it is: strings, and :class:`Ref` in place of names.
+        words (tuple): Its description: strings, and :class:`Ref` in place of names.
         note (tuple, optional): How it comes about. (default: :obj:`()`)
-        paths (tuple, optional): The known facts that it rests on, as paths:
+        paths (tuple, optional): The known facts that it is based on, as paths:
             tuples of :obj:`(head, relation, tail)`. (default: :obj:`()`)
-        own (bool, optional): Whether it holds only because the asked triple is
-            a known fact. Training leaves such evidence out, scores do not.
-            (default: :obj:`False`)
-        details (dict, optional): Further plain values by name, for programs.
+        own (bool, optional): Whether it holds only because the explained triple is
+            a known fact. Training leaves such evidence out, while scores include
+            it. (default: :obj:`False`)
+        details (dict, optional): Additional plain values by name, for programs.
             (default: :obj:`{}`)
     """
 

@@ -1,4 +1,4 @@
-"""A product of experts: scores that add up."""
+"""A product of experts, whose scores are added."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -25,13 +25,13 @@ _TEST_SCORES = 1 << 24
 
 
 class ProductOfExperts(Module):
-    r"""A product of experts, whose logarithms, the scores, add up:
+    r"""A product of experts, whose logarithms, the scores, are added:
 
     .. math::
         \log p(h, r, t) = \sum_i \log f_i(h, r, t) + \textrm{const}
 
-    It keeps the contract of :class:`torch_geometric.nn.kge.KGEModel`, but for the
-    loss, and knows no names; see :class:`KBLRN`.
+    It has the interface of :class:`torch_geometric.nn.kge.KGEModel`, except for the
+    loss, and has no names; see :class:`KBLRN`.
 
     Args:
         num_nodes (int): The number of entities.
@@ -52,7 +52,7 @@ class ProductOfExperts(Module):
 
     @property
     def instance(self) -> str:
-        """The letters of the experts; those without one are named."""
+        """The letters of the experts, and the names of those without a letter."""
         return instance_of(self.experts)
 
     @property
@@ -99,7 +99,7 @@ class ProductOfExperts(Module):
         return self._own_entities
 
     def feature_parameters(self) -> list[Parameter]:
-        """Returns the parameters of all experts but those of embeddings."""
+        """Returns the parameters of all experts except embeddings."""
         others = [one for one in self._experts() if not isinstance(one, LatentExpert)]
         return [parameter for one in others for parameter in one.parameters()]
 
@@ -215,8 +215,8 @@ class ProductOfExperts(Module):
     ) -> Tensor:
         r"""Returns what each fact adds to its own score.
 
-        It is zero for all that is not a known fact. The loss leaves it out, so
-        that the score of a fact without it is what was learned.
+        It is zero for triples that are not known facts. The loss leaves it out, so
+        training fits the score of a fact without it.
 
         Args:
             head_index (torch.Tensor): The head indices.
@@ -230,7 +230,7 @@ class ProductOfExperts(Module):
 
     @contextmanager
     def encoded(self, entities: Sequence[Tensor] | None = ()) -> Iterator[None]:
-        r"""Keeps, for a while, what experts compute once for all queries.
+        r"""Caches, within the context, what experts compute once for all queries.
 
         Args:
             entities (sequence, optional): The tensors of entities that are going
@@ -283,11 +283,10 @@ class ProductOfExperts(Module):
         r"""Evaluates the model quality by computing Mean Rank, MRR and
         Hits@:math:`k` across all possible tail entities.
 
-        These are the numbers of
-        :meth:`torch_geometric.nn.kge.KGEModel.test`: tails only, other true
-        tails are *not* filtered out, and the mean rank counts from zero. They
-        differ in that ties are worth half a rank, and in speed, as all tails
-        of a query are scored at once. For numbers to compare with the
+        These are the numbers of :meth:`torch_geometric.nn.kge.KGEModel.test`: tails
+        only, other true tails are *not* filtered out, and the mean rank counts from
+        zero. They differ in that ties are worth half a rank, and in speed, as all
+        tails of a query are scored at once. For numbers to compare with the
         literature, use :meth:`kblrn_pyg.evaluation.evaluate`.
 
         Args:
@@ -318,7 +317,7 @@ class ProductOfExperts(Module):
 
     @property
     def _ids(self) -> IdRanges:
-        """The ids that there are, checked where they come in, once for all experts."""
+        """The valid ids, which are checked on input, once for all experts."""
         parameter = next(self.parameters(), None)
         device = None if parameter is None else parameter.device
         return IdRanges(self.num_nodes, self.num_relations, device)

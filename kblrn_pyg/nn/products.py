@@ -1,4 +1,4 @@
-"""Matrix products of scorers, where the obvious way would be slow on a CPU."""
+"""Matrix products of scorers, where the straightforward way is slow on a CPU."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -27,8 +27,8 @@ def dot_products(query: Tensor, rows: Tensor) -> Tensor:
 class ProductWithAll(torch.autograd.Function):
     r"""The dot product of every query with every row.
 
-    It is made part by part, because a single product of few queries with very
-    many rows takes almost twice as long.
+    It is computed in chunks, because a single product of few queries with very many
+    rows takes almost twice as long.
     """
 
     @staticmethod
@@ -91,8 +91,8 @@ class ProductByType(torch.autograd.Function):
 class SquaredLengths(torch.autograd.Function):
     r"""The squared length of the product of every row with every matrix.
 
-    Products with one matrix at a time are made, and made again for gradients:
-    those with all of them would be by far the largest tensor of a step.
+    Products are computed with one matrix at a time, and again for gradients: the
+    products with all matrices would be by far the largest tensor of a step.
     """
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Modules of an updated knowledge base, made of those of the one before."""
+"""Creates the modules of an updated knowledge base from existing ones."""
 
 import inspect
 import warnings
@@ -18,14 +18,14 @@ _PLAIN = (bool, int, float, str, type(None), Tensor, tuple, dict)
 
 
 def rebuilt(module: Rebuildable | KGEModel, update: KBUpdate) -> Any:
-    r"""Makes a module once more, of the updated knowledge base.
+    r"""Creates a module again, for the updated knowledge base.
 
     Among the arguments of its constructor, and of those of modules among them, the
     knowledge base and :obj:`num_nodes` are replaced.
 
     Args:
         module (Rebuildable or KGEModel): The module.
-        update (KBUpdate): What became of the knowledge base.
+        update (KBUpdate): The update of the knowledge base.
     """
     given = _given(module)
     for name, value in given.arguments.items():
@@ -36,11 +36,11 @@ def rebuilt(module: Rebuildable | KGEModel, update: KBUpdate) -> Any:
 
 
 def depends_on(module: Rebuildable, update: KBUpdate) -> bool:
-    r"""Tells whether a module was made of the knowledge base, or of its size.
+    r"""Returns whether a module depends on the knowledge base, or on its size.
 
     Args:
         module (Rebuildable): The module.
-        update (KBUpdate): What became of the knowledge base.
+        update (KBUpdate): The update of the knowledge base.
     """
     given = _given(module).arguments
     return _NUM_NODES in given or any(one is update.before for one in given.values())
@@ -52,7 +52,7 @@ def take_weights(module: Module, before: Module, update: KBUpdate) -> None:
     Args:
         module (Module): The module of the updated knowledge base.
         before (Module): The module of the one before.
-        update (KBUpdate): What became of the knowledge base.
+        update (KBUpdate): The update of the knowledge base.
     """
     first = next(before.parameters(), None)
     if first is not None:
@@ -68,7 +68,8 @@ def take_weights(module: Module, before: Module, update: KBUpdate) -> None:
 
 
 def kge_arguments(kge: KGEModel) -> dict[str, Any]:
-    """Returns what a model of PyG was made of, which it keeps as attributes."""
+    """Returns the constructor arguments of a PyG model, which it keeps as
+    attributes."""
     names = inspect.signature(type(kge).__init__).parameters
     kwargs = {name: getattr(kge, name) for name in names if hasattr(kge, name)}
     if "sparse" in names:

@@ -1,4 +1,4 @@
-"""The relational expert: which paths connect two entities."""
+"""The relational expert: the paths that connect two entities."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -48,7 +48,6 @@ class RelationalExpert(FeatureExpert):
         num_entities = self.features.num_entities
         self._pool = ScratchPool(partial(new_scratch, num_entities))
         # Columns as a tensor and as an array: the same ones may come again.
-        self._columns: tuple[Tensor, np.ndarray] | None = None
         self._is_step = False
         # The triples that were scored last in a step, and their scores.
         self._last: tuple[tuple[Tensor, ...], Tensor] | None = None
@@ -107,15 +106,13 @@ class RelationalExpert(FeatureExpert):
             found = self.score_candidates(queries[order], candidates)
             return scores.index_add(0, order, found.to(scores.dtype))
         if entities is not None:
-            if self._columns is None or self._columns[0] is not entities:
-                self._columns = entities, _ids(entities)
-            given = self.features, queries, self._columns[1]
+            given = self.features, queries, _ids(entities)
             return _ColumnPaths.apply(scores, weight, *given)
         self._remember()
         return _AddPaths.apply(scores, weight, self.features, queries)
 
     def _reads_walks(self, entities: Tensor) -> bool:
-        """Whether to read what was kept: in small knowledge bases this is faster."""
+        """Whether to use cached walks, which is faster in small knowledge bases."""
         number = self.features.num_entities
         return self.training and number < LARGE and 4 * len(entities) <= number
 
@@ -135,7 +132,8 @@ class RelationalExpert(FeatureExpert):
     def own_evidence(
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
     ) -> Tensor:
-        """Returns the weights of bodies that hold by the fact itself alone."""
+        """Returns the weights of bodies that hold only because of the fact
+        itself."""
         found = self.features.own_evidence(
             _ids(head_index), _ids(rel_type), _ids(tail_index)
         )
@@ -159,7 +157,7 @@ class RelationalExpert(FeatureExpert):
         ]
 
     def fingerprint(self) -> bytes:
-        """Returns which rules the weights are for."""
+        """Returns a digest of the rules that the weights belong to."""
         rules = self.features.rules
         columns = (rules.head, rules.steps, rules.parallel)
         content = [np.ascontiguousarray(column).tobytes() for column in columns]
@@ -172,7 +170,7 @@ class RelationalExpert(FeatureExpert):
         return f"{len(self.weight):,} rules"
 
     def _remember(self) -> None:
-        """Keeps the walks of training queries, which every epoch asks again."""
+        """Caches the walks of training queries, which every epoch needs again."""
         if self.training and torch.is_grad_enabled():
             self.features.remember()
 
@@ -264,7 +262,8 @@ class _ColumnPaths(torch.autograd.Function):
 
 
 class _CandidatePaths(torch.autograd.Function):
-    """Walks the paths once, and keeps which candidates they reach for the way back."""
+    """Walks the paths once, and keeps the reached candidates for the backward
+    pass."""
 
     @staticmethod
     def forward(

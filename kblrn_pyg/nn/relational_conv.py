@@ -1,4 +1,4 @@
-"""PyG's RGCNConv, made in time for a graph of many relations."""
+"""PyG's RGCNConv in a version that is fast for graphs with many relations."""
 
 from typing import Any
 
@@ -15,8 +15,8 @@ _EDGES_AT_ONCE = 1 << 16
 
 
 class RelationalConv(RGCNConv):
-    r"""Computes what :class:`torch_geometric.nn.RGCNConv` does, from the `"Modeling
-    Relational Data with Graph Convolutional Networks"
+    r"""Computes the same as :class:`torch_geometric.nn.RGCNConv`, from the
+    `"Modeling Relational Data with Graph Convolutional Networks"
     <https://arxiv.org/abs/1703.06103>`_ paper, with basis or block-diagonal
     decomposition:
 
@@ -25,9 +25,9 @@ class RelationalConv(RGCNConv):
         \sum_{r \in \mathcal{R}} \sum_{j \in \mathcal{N}_r(i)}
         \frac{1}{|\mathcal{N}_r(i)|} \mathbf{\Theta}_r \cdot \mathbf{x}_j
 
-    PyG multiplies all nodes by the matrix of every relation. Here, neighbours are
-    added up for each basis, which is then multiplied once, or are multiplied by
-    blocks, edge by edge.
+    PyG multiplies all nodes by the matrix of every relation. Here, the neighbours
+    are summed for each basis, and the sum is multiplied once; with blocks, they are
+    multiplied edge by edge.
 
     Args:
         *args (optional): See :class:`torch_geometric.nn.RGCNConv`.
@@ -122,7 +122,8 @@ def _sum(x: Tensor, factor: Tensor, source: Tensor, target: Tensor) -> Tensor:
 class BlockSums(torch.autograd.Function):
     r"""The sums of neighbours, multiplied by block-diagonal matrices.
 
-    What edges carry is made for one relation at a time, and again for gradients.
+    The messages of edges are computed for one relation at a time, and again for
+    gradients.
     """
 
     @staticmethod
@@ -141,7 +142,7 @@ class BlockSums(torch.autograd.Function):
             x (torch.Tensor): The nodes.
             weight (torch.Tensor): The blocks of each relation, :obj:`[num_relations,
                 num_blocks, size, size]`.
-            share (torch.Tensor): What each edge is multiplied by.
+            share (torch.Tensor): The factor of each edge.
             source (torch.Tensor): Where each edge begins.
             target (torch.Tensor): Where each edge ends.
             edge_type (torch.Tensor): The relation of each edge.

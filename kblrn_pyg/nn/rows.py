@@ -1,4 +1,4 @@
-"""Looking up rows of tables that get a gradient as a whole, too."""
+"""Look-ups of rows of tables that also get a gradient as a whole."""
 
 from typing import Any
 
@@ -8,11 +8,11 @@ from torch.autograd.function import once_differentiable
 
 
 class TakeRows(torch.autograd.Function):
-    r"""Returns some rows of tables, side by side, and the tables.
+    r"""Returns rows of tables, side by side, together with the tables.
 
-    Torch would make a gradient of the size of a table for every look-up, and add
-    them up. If what follows uses the tables that are returned, and gives them a
-    gradient of its own, then that of the rows is added to it in place.
+    Torch would create a gradient of the size of a table for every look-up, and add
+    these. If later operations use the returned tables and produce a gradient for
+    them, the gradient of the rows is added to it in place.
     """
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""What can be set of a model, declared once."""
+"""The settings of a model, declared once."""
 
 import math
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class ModelSettings:
     hidden_channels: int = setting(100, "the embedding size", expert="l")
     scorer: list[str] = setting(
         ["distmult"],
-        "the latent scorer, or several that add up",
+        "the latent scorer, or several whose scores are added",
         expert="l",
         choices=(*SCORER_NAMES, *SCORER_PATTERNS),
     )
@@ -56,16 +56,17 @@ class ModelSettings:
     l2: float = setting(0.0, "the weight of the squared 2-norm penalty", expert="l")
     dura: float = setting(0.0, "the weight of the duality-induced penalty", expert="l")
     relation_prediction: float = setting(
-        0.0, "the weight of the loss of predicting relations, too", expert="l"
+        0.0, "the weight of an additional loss for predicting relations", expert="l"
     )
     precision: str = setting(
         "float32",
-        "what queries and entities are multiplied in by losses that share entities",
+        "the precision of products of queries and entities, in losses that share "
+        "entities",
         expert="l",
         choices=("float32", "bfloat16"),
     )
     sparse: bool = setting(
-        False, "touch only the rows of a batch of the embeddings", expert="l"
+        False, "update only those rows of the embeddings that a batch uses", expert="l"
     )
     penalty: str | None = setting(
         None,
@@ -74,37 +75,40 @@ class ModelSettings:
         choices=PENALTY_NAMES,
     )
     penalty_weight: float = setting(1.0, "the weight of the rule penalty", expert="l")
-    rgcn_layers: int = setting(1, "the layers of an R-GCN", expert="l")
+    rgcn_layers: int = setting(1, "the number of layers of an R-GCN", expert="l")
     rgcn_bases: int = setting(
-        2, "the matrices that those of relations of an R-GCN are made of", expert="l"
+        2, "the number of bases for the relation matrices of an R-GCN", expert="l"
     )
     rgcn_blocks: int | None = setting(
-        None, "the blocks of matrices of an R-GCN instead", expert="l", none="none"
+        None,
+        "the number of blocks of the relation matrices, instead of bases",
+        expert="l",
+        none="none",
     )
     edge_dropout: float = setting(
-        0.4, "the fraction of facts that an R-GCN drops at a step", expert="l"
+        0.4, "the fraction of facts that an R-GCN drops at each step", expert="l"
     )
     numerical: str = setting(
         "rbf",
-        "what differences go through: one function, or a layer of them",
+        "the function of differences of numbers: a single one, or a layer of them",
         expert="n",
         choices=NUMERICAL_KINDS,
     )
     learn_rbf: bool = setting(False, "learn centres and widths", expert="n")
     threshold: float = setting(
         0.9,
-        "the least fraction of a relation's triples with both numbers",
+        "the minimum fraction of a relation's triples with both numbers",
         expert="n",
     )
     ignore_unknown: bool = setting(
         False, "learn nothing from whether a number is known", expert="n"
     )
     evidence_support: int = setting(
-        2, "the least support of rules with constants", expert="e"
+        2, "the minimum support of rules with constants", expert="e"
     )
     evidence_shrinkage: float = setting(
         5.0,
-        "what is added to the size of bodies, to believe small ones less",
+        "the number added to body sizes, to lower the confidence of small bodies",
         expert="e",
     )
     evidence_floor: float = setting(
@@ -117,7 +121,7 @@ class ModelSettings:
     )
     evidence_bins: int = setting(
         0,
-        "rules about numbers, too: 2, 4, 8, … up to this many bins of an attribute",
+        "also use rules about numbers: 2, 4, 8, … up to this many bins per attribute",
         expert="e",
     )
     num_negatives: int | None = setting(
@@ -185,7 +189,7 @@ class ModelSettings:
 
 
 def are_letters(text: str) -> bool:
-    r"""Tells whether a text has letters of experts only, none of them twice.
+    r"""Returns whether a text has letters of experts only, without duplicates.
 
     Args:
         text (str): The text, which may be empty.
@@ -194,7 +198,7 @@ def are_letters(text: str) -> bool:
 
 
 def is_convolved(scorer: str) -> bool:
-    r"""Tells whether the name of a scorer asks for an R-GCN in front of it.
+    r"""Returns whether the name of a scorer asks for an R-GCN in front of it.
 
     Args:
         scorer (str): The name.

@@ -1,4 +1,4 @@
-"""Sums over candidates, made part by part while their scores are in the cache."""
+"""Sums over candidates, computed in chunks while scores are in the cache."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -43,8 +43,9 @@ def partition(
     r"""Returns log-partition functions over candidates, and the scores of some.
 
     Args:
-        factors (Factors, optional): What scores are products of, if they are.
-        base (torch.Tensor, optional): What to add to the products.
+        factors (Factors, optional): The factors whose products are the scores, if
+            any.
+        base (torch.Tensor, optional): The values to add to the products.
         picks (tuple): The query and the candidate of each score to return.
         overwrite (bool, optional): Whether nobody needs what to add after this.
             (default: :obj:`False`)
@@ -69,9 +70,10 @@ class ProductSoftmax(torch.autograd.Function):
     .. math::
         s_c = \mathbf{q} \cdot \mathbf{e}_c + b_c
 
-    The scores of a part of the candidates, their exponentials, and what they add
-    to the gradients of queries are made together, while they are in the cache.
-    Threads share the candidates, and none of them waits for another one.
+    The scores of a chunk of the candidates, their exponentials, and their
+    contribution to the gradients of queries are computed together, while they are
+    in the cache. The candidates are distributed over threads, none of which waits
+    for another one.
     """
 
     @staticmethod
@@ -89,7 +91,7 @@ class ProductSoftmax(torch.autograd.Function):
 
         Args:
             query (torch.Tensor, optional): The queries, if there are products.
-            base (torch.Tensor, optional): What to add to the products.
+            base (torch.Tensor, optional): The values to add to the products.
             row (torch.Tensor): The query of each score to return.
             column (torch.Tensor): The candidate of each score to return.
             overwrite (bool): Whether nobody needs what to add after this, so that
@@ -193,7 +195,7 @@ def _multiply(
 
 
 class _Given(NamedTuple):
-    """What scores are made of."""
+    """The inputs of scores."""
 
     query: Tensor | None
     tables: list[Tensor]
@@ -309,7 +311,8 @@ class _Sums(NamedTuple):
 
 
 def _sum_share(given: _Given, parts: list[slice], kept: Tensor | None) -> _Sums:
-    """Sums over some parts of the candidates, and keeps what the way back needs."""
+    """Sums over some chunks of the candidates, and keeps what the backward pass
+    needs."""
     query, tables, _, rounded = given
     total, by_query = given.like.new_zeros(given.shape[0]), None
     if kept is not None and query is not None:
@@ -349,7 +352,8 @@ def _add_up(sums: list[_Sums], factors: list[Tensor]) -> Tensor | None:
 
 
 def _shares(num_queries: int, num_candidates: int) -> list[list[slice]]:
-    """Cuts candidates for threads, and so that scores of a part fit into the cache."""
+    """Splits candidates into chunks for threads, so that the scores of a chunk fit
+    into the cache."""
     width = max(_MIN_WIDTH, _AT_ONCE // max(num_queries, 1))
     number = max(-(-num_candidates // width), default_threads())
     parts = cut(num_candidates, max(1, min(number, num_candidates)))

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -25,9 +24,9 @@ from kblrn_pyg.nn.settings import ModelSettings
 from kblrn_pyg.plotting.fitting import fit
 from kblrn_pyg.plotting.fonts import with_fonts
 from kblrn_pyg.plotting.layers import plot_layers, set_log_axis
+from kblrn_pyg.plotting.panels import new_panels
 from kblrn_pyg.plotting.style import BLUE, GREY, ORANGE
 
-_MAX_COLUMNS = 3
 _WIDTH = 4.2  # of a panel, in inches
 # How many widths to each side of the centre are drawn.
 _REACH = 5
@@ -38,7 +37,7 @@ _MAX_LISTED = 12
 
 
 class Panel(NamedTuple):
-    """One numerical feature of a relation, with what a model learned about it."""
+    """One numerical feature of a relation, with its learned parameters."""
 
     relation: int
     attribute: int
@@ -62,12 +61,11 @@ def plot_differences(
 ) -> Figure:
     r"""Draws the differences of head and tail that the numerical expert uses.
 
-    There is one panel for every numerical feature of the relations: the
-    normalised histogram of :math:`n_h - n_t` over the training triples, and
-    over it the radial basis function
-    :math:`\phi(d) = \exp(-(d - c)^2 / \sigma^2)` (Figure 3 of the paper). With
-    a model, the caption gives the learned weight of each; the layers of a model
-    that has them are drawn as they were learned (see :meth:`plot_layers`).
+    There is one panel for every numerical feature of the relations: the normalised
+    histogram of :math:`n_h - n_t` over the training triples, and over it the radial
+    basis function :math:`\phi(d) = \exp(-(d - c)^2 / \sigma^2)` (Figure 3 of the
+    paper). With a model, the caption gives the learned weight of each; if the model
+    has layers, the learned layers are drawn (see :meth:`plot_layers`).
 
     Args:
         data (HeteroData): The knowledge base.
@@ -91,15 +89,10 @@ def plot_differences(
     panels = difference_panels(data, relations, threshold, model)
     if attribute is not None:
         panels = _panels_of(data, panels, attribute)
-    columns = 2 if len(panels) == 4 else min(len(panels), _MAX_COLUMNS)
-    rows = math.ceil(len(panels) / columns)
-    height = 3.6 if model is None else 3.9
-    figure, axes = plt.subplots(
-        rows, columns, figsize=(_WIDTH * columns, height * rows), squeeze=False
-    )
+    figure, axes = new_panels(len(panels), _WIDTH, 3.6 if model is None else 3.9)
     names = Vocabulary.of(data)
     titles = short_names(names.relations.identifiers)
-    for axis, panel in zip(axes.flat, panels):
+    for axis, panel in zip(axes, panels):
         attribute = in_words(names.attributes[panel.attribute])
         values = differences(data, panel.relation, panel.attribute).numpy()
         _draw_panel(axis, panel, values, num_bins)
@@ -112,8 +105,6 @@ def plot_differences(
         num_outside = int(((values < low) | (values > high)).sum())
         caption = _caption(panel, attribute, (len(values), num_outside))
         axis.set_xlabel(caption, fontsize=9, parse_math=False)
-    for axis in axes.flat[len(panels) :]:
-        axis.set_visible(False)
     figure.tight_layout()
     return figure
 
@@ -125,7 +116,7 @@ def difference_panels(
     threshold: float | None = None,
     model: KBLRN | None = None,
 ) -> list[Panel]:
-    r"""Returns the numerical features of relations, with what a model learned.
+    r"""Returns the numerical features of relations, with their learned parameters.
 
     Args:
         data (HeteroData): The knowledge base.

@@ -1,4 +1,4 @@
-"""What each expert contributes, as bars."""
+"""The contribution of each expert, as bars."""
 
 import math
 from typing import Any
@@ -27,7 +27,7 @@ _COLUMNS = 2  # of a legend
 
 @with_fonts
 def plot_contributions(data: HeteroData, found: Contributions) -> Figure:
-    r"""Draws what each expert contributes to the answers of a model.
+    r"""Draws the contribution of each expert to the answers of a model.
 
     To the left is how much each expert lifts the true answers of a relation
     (see :meth:`~kblrn_pyg.explain.mean_lifts`), to the right the
@@ -36,8 +36,8 @@ def plot_contributions(data: HeteroData, found: Contributions) -> Figure:
 
     Args:
         data (HeteroData): The knowledge base.
-        found (Contributions): What
-            :meth:`~kblrn_pyg.explain.contributions` measured.
+        found (Contributions): The result of
+            :meth:`~kblrn_pyg.explain.contributions`.
     """
     row = max(_LEAST_ROW, _BAR * (len(found.lifts) + 2))
     height = row * len(found.relations)

@@ -1,4 +1,4 @@
-"""The paths behind a score as lanes from the head, over entities, to the tail."""
+"""The paths behind a score, drawn as lanes from the head to the tail."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -61,7 +61,7 @@ class Step(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """One part of the score that rests on paths."""
+    """One part of the score that is based on paths."""
 
     reason: Reason
     steps: tuple[Step | None, ...]
@@ -69,7 +69,7 @@ class Lane(NamedTuple):
 
     @property
     def height(self) -> float:
-        """The height that it takes."""
+        """Its height."""
         labels = [_LINE * len(step.label) + 0.06 for step in self.steps if step]
         if self.boxes:
             # Labels stand above the line, which meets the boxes half-way.
@@ -79,13 +79,14 @@ class Lane(NamedTuple):
 
 
 def reasons_with_paths(reasons: Reasons) -> list[Reason]:
-    """Returns the parts of all experts that rest on paths, the strongest first."""
+    """Returns the parts of all experts that are based on paths, the strongest
+    first."""
     found = [part for parts in reasons.parts.values() for part in parts if part.paths]
     return sorted(found, key=lambda part: -abs(part.contribution))
 
 
 def lanes_of(reasons: Reasons, max_parts: int, max_middles: int) -> list[Lane]:
-    """Returns the lanes of the strongest parts that rest on paths."""
+    """Returns the lanes of the strongest parts that are based on paths."""
     ends = reasons.head, reasons.tail
     return [
         _lane(part, [Chain.of(path, *ends) for path in part.paths], max_middles)
@@ -126,7 +127,7 @@ def _step(relation: Named, to_right: bool, gap: float) -> Step:
 
 
 def height_of_lanes(lanes: Sequence[Lane]) -> float:
-    """Returns the height that lanes take."""
+    """Returns the total height of lanes."""
     return max(1.5, sum(lane.height for lane in lanes)) + _BELOW
 
 

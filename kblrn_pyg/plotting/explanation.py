@@ -1,4 +1,4 @@
-"""An explanation as a picture: the paths between two entities, and all parts."""
+"""An explanation as a figure: the paths between two entities, and all parts."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -31,18 +31,17 @@ def plot_explanation(
 ) -> Figure:
     r"""Draws the reasons for a score.
 
-    To the left are the paths of known facts that the score rests on, such as
-    those of the relational expert's rules, the strongest first; to the right is
-    what each expert gave, and each of its parts. What is blue raises the score,
-    what is orange lowers it.
+    The left side shows the paths of known facts that the score is based on, such as
+    those of the relational expert's rules, the strongest first. The right side
+    shows the contribution of each expert, and of each of its parts. Blue
+    contributions raise the score, orange ones lower it.
 
     Args:
-        reasons (Reasons): The reasons, as
-            :meth:`~kblrn_pyg.explain.explain` gives them.
-        max_parts (int, optional): At most how many paths are drawn, and parts
-            of each expert; the others are summed up. (default: :obj:`6`)
-        max_middles (int, optional): At most how many of the entities in the
-            middle of a path are named. (default: :obj:`3`)
+        reasons (Reasons): The result of :meth:`~kblrn_pyg.explain.explain`.
+        max_parts (int, optional): The maximum number of paths, and of parts of each
+            expert, to draw; the others are summed up. (default: :obj:`6`)
+        max_middles (int, optional): The maximum number of middle entities of a path
+            to name. (default: :obj:`3`)
     """
     for name, value in (("max_parts", max_parts), ("max_middles", max_middles)):
         if value < 1:
@@ -72,7 +71,7 @@ def _write_title(figure: Figure, reasons: Reasons) -> None:
     asked = f"{reasons.head.name}  —  {relation}  →  {reasons.tail.name}"
     available = width - 2 * _MARGIN
     tails, heads = reasons.tail_query, reasons.head_query
-    known = "a known fact" if reasons.known else "not a known fact"
+    known = "in the knowledge base" if reasons.known else "not in the knowledge base"
     standing = (
         f"score {minus(signed(reasons.score))}, {known};  the tail has rank "
         f"{rank_text(tails.rank)} of {tails.num_candidates:,}, the head "
@@ -95,7 +94,7 @@ def _write_title(figure: Figure, reasons: Reasons) -> None:
 
 
 class Bar(NamedTuple):
-    """One bar: what it stands for, more about that, and its length."""
+    """A bar with its label, a note, and its length."""
 
     label: str
     note: str
@@ -119,7 +118,7 @@ def _bars_of(reasons: Reasons, lanes: Sequence[Lane], max_parts: int) -> list[Ba
 def split_parts(
     expert: str, parts: Sequence[Reason]
 ) -> tuple[str, str, Sequence[Reason]]:
-    """Returns what to say of an expert, and its parts that are worth a line.
+    """Returns the note about an expert, and its parts that get a line.
 
     A single part without paths or note is not: it goes behind the name of the
     expert, or into a note if the expert has nothing to say.

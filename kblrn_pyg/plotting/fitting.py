@@ -1,4 +1,4 @@
-"""Text that is broken into lines and cut to fit."""
+"""Wraps and shortens text to fit."""
 
 import re
 
@@ -17,7 +17,7 @@ def fit(
     keep_end: bool = False,
     weight: str = "normal",
 ) -> list[str]:
-    r"""Breaks a text into lines that fit, and cuts what does not.
+    r"""Breaks a text into lines that fit, and truncates the rest.
 
     The text is broken at spaces and behind slashes. The size of the font is in
     points, the width in inches.

@@ -1,4 +1,4 @@
-"""Fonts for names in any script."""
+"""Fonts for names in any writing system."""
 
 import logging
 import warnings
@@ -33,14 +33,15 @@ _MAX_SHOWN = 12
 
 
 def fallback_fonts() -> list[str]:
-    """Returns the fonts of this machine that have letters which others lack."""
+    """Returns the fonts of this machine that have letters that other fonts lack."""
     installed = set(font_manager.get_font_names())
     return [name for name in FALLBACKS if name in installed]
 
 
 @contextmanager
 def fonts_for_any_script() -> Iterator[None]:
-    """Lets texts that are made in the context use further fonts, letter by letter."""
+    """Lets texts that are created in the context use additional fonts, letter by
+    letter."""
     family = [*matplotlib.rcParams["font.family"], *fallback_fonts()]
     with matplotlib.rc_context({"font.family": family}), without_glyph_warnings():
         yield
@@ -48,9 +49,9 @@ def fonts_for_any_script() -> Iterator[None]:
 
 @contextmanager
 def without_glyph_warnings() -> Iterator[None]:
-    """Keeps Matplotlib from a warning for each letter that no font has.
+    """Suppresses Matplotlib's warning for each letter that no font has.
 
-    :meth:`note_missing_letters` says it once for a figure.
+    :meth:`note_missing_letters` logs it once per figure.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"Glyph .* missing from")

@@ -45,14 +45,14 @@ def plot_fragment(
 ) -> Figure:
     r"""Draws the neighbourhood of an entity (Figure 1 of the paper).
 
-    Entities are labelled with their names and most informative numbers, arrows
-    with the names of their relations. A note says how much is left out.
+    Entities are labelled with their names and most informative numbers, arrows with
+    the names of their relations. A note states how much is left out.
 
     Args:
         data (HeteroData): The knowledge base.
         entity (str): The entity in the middle, by name.
-        hops (int, optional): The largest distance to it. (default: :obj:`1`)
-        max_nodes (int, optional): At most how many other entities to draw.
+        hops (int, optional): The maximum distance to it. (default: :obj:`1`)
+        max_nodes (int, optional): The maximum number of other entities to draw.
             (default: :obj:`12`)
     """
     drawn = neighbourhood(data, entity, hops, max_nodes)
@@ -75,7 +75,7 @@ def plot_fragment(
 
 
 def _scale(drawn: Neighbourhood) -> float:
-    """How much larger than usual a figure has to be."""
+    """The factor by which a figure must be larger than by default."""
     outwards = drawn.rings[1:]
     scale = max(1.0, 0.8 * len(outwards))
     for i, ring in enumerate(outwards, start=1):
@@ -179,7 +179,7 @@ def _write(axis: Axes, place: np.ndarray, words: str, size: float) -> Text:
 
 
 def _extent(axis: Axes, text: Text) -> Bbox:
-    """Where a text is, with a margin."""
+    """The extent of a text, with a margin."""
     box = text.get_window_extent().transformed(axis.transData.inverted())
     return box.padded(_PAD)
 

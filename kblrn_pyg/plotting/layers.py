@@ -1,10 +1,9 @@
-"""Histograms of how numbers compare, with the layers that a model learned."""
+"""Histograms of number comparisons, with the layers that a model learned."""
 
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from matplotlib.axes import Axes
@@ -19,15 +18,17 @@ from kblrn_pyg.data.words import in_words, number_text, short_names
 from kblrn_pyg.nn import LayerExpert
 from kblrn_pyg.plotting.fitting import fit
 from kblrn_pyg.plotting.fonts import with_fonts
+from kblrn_pyg.plotting.panels import new_panels
 from kblrn_pyg.plotting.style import BLUE, GREY, ORANGE
 
-_MAX_COLUMNS = 3
 _WIDTH, _HEIGHT = 4.6, 4.0  # of a panel, in inches
 # The fraction of triples at either end that may lie outside of a picture, unless
 # they are closer than so many times the range of the middle half.
 _OUTSIDE, _REACH = 0.01, 4
 # Beyond this, ticks are written as 20M.
 _LARGE = 1e4
+# The least distance of ticks is the axis divided by this, if it is logarithmic.
+_MAX_TICKS = 6
 _WORDS = {
     "difference": "head − tail",
     "signed_log": "head − tail, in signed logarithms",
@@ -63,10 +64,10 @@ def plot_layers(
     num_bins: int | None = None,
     log: bool = False,
 ) -> Figure:
-    r"""Draws how the numbers of training triples compare, and the learned layers.
+    r"""Draws the number comparisons of training triples, and the learned layers.
 
-    There is one panel for every layer of the relations. What few triples lie far
-    outside is not drawn, but counted.
+    There is one panel for every layer of the relations. The few triples that lie
+    far outside are counted instead of drawn.
 
     Args:
         data (HeteroData): The knowledge base.
@@ -80,13 +81,9 @@ def plot_layers(
             logarithmic. (default: :obj:`False`)
     """
     panels = layer_panels(data, expert, relations, attribute)
-    columns = 2 if len(panels) == 4 else min(len(panels), _MAX_COLUMNS)
-    rows = math.ceil(len(panels) / columns)
-    figure, axes = plt.subplots(
-        rows, columns, figsize=(_WIDTH * columns, _HEIGHT * rows), squeeze=False
-    )
+    figure, axes = new_panels(len(panels), _WIDTH, _HEIGHT)
     titles = short_names(Vocabulary.of(data).relations.identifiers)
-    for axis, panel in zip(axes.flat, panels):
+    for axis, panel in zip(axes, panels):
         low, high = _limits(panel.values, log)
         num_outside = int(((panel.values < low) | (panel.values > high)).sum())
         _draw_panel(axis, panel, (low, high), num_bins, log)
@@ -94,8 +91,6 @@ def plot_layers(
         axis.set_title(title, fontsize=11, parse_math=False)
         caption = _caption(panel, num_outside)
         axis.set_xlabel(caption, fontsize=9, parse_math=False)
-    for axis in axes.flat[len(panels) :]:
-        axis.set_visible(False)
     figure.tight_layout()
     return figure
 
@@ -107,7 +102,7 @@ def layer_panels(
     relations: Sequence[str],
     attribute: str | None = None,
 ) -> list[LayerPanel]:
-    r"""Returns the layers of relations, with what was learned.
+    r"""Returns the layers of relations, with their learned values.
 
     Args:
         data (HeteroData): The knowledge base.
@@ -206,7 +201,7 @@ def _draw_panel(
 
 
 def _grid(panel: LayerPanel, low: float, high: float, is_log: bool) -> np.ndarray:
-    """Returns places along the axis, evenly as they are seen."""
+    """Returns positions along the axis that look evenly spaced."""
     if not is_log:
         return np.linspace(low, high, 601)
     if panel.attribute.kind == "log_ratio":
@@ -243,18 +238,34 @@ def _scale(axis: Axes, grid: np.ndarray, is_ratio: bool, log: bool) -> None:
 
 
 def set_log_axis(axis: Axes, unit: float, low: float, high: float) -> None:
-    r"""Makes a horizontal axis logarithmic to both sides of zero.
+    r"""Makes a horizontal axis logarithmic on both sides of zero.
 
     Args:
         axis (matplotlib.axes.Axes): The axis.
-        unit (float): The size up to which it is linear.
-        low (float): Where it begins.
-        high (float): Where it ends.
+        unit (float): The absolute value up to which it is linear.
+        low (float): The lower end of the axis.
+        high (float): The upper end of the axis.
     """
     axis.set_xscale("asinh", linear_width=unit)
-    ticks = _evenly(unit, low, high, 5)
-    axis.set_xticks(ticks, [number_text(one) for one in ticks])
+    axis.set_xticks(_round_ticks(unit, low, high))
     axis.minorticks_off()
+    is_large = high - low > _LARGE
+    axis.xaxis.set_major_formatter(EngFormatter(sep="") if is_large else "{x:.10g}")
+
+
+def _round_ticks(unit: float, low: float, high: float) -> list[float]:
+    """Returns the roundest numbers that are not close to each other, zero first."""
+    sizes = unit, max(-low, high, unit)
+    least, most = (math.floor(math.log10(size)) for size in sizes)
+    powers = [10.0**power for power in range(most, least - 2, -1)]
+    round_ones = [factor * power for factor in (1, 5, 2) for power in powers]
+    apart = (np.arcsinh(high / unit) - np.arcsinh(low / unit)) / _MAX_TICKS
+    found: list[float] = []
+    for one in [0.0, *(sign * size for size in round_ones for sign in (1, -1))]:
+        steps = np.abs(np.arcsinh(one / unit) - np.arcsinh(np.array(found) / unit))
+        if low <= one <= high and (steps >= apart).all():
+            found.append(one)
+    return sorted(found) if len(found) > 2 else _evenly(unit, low, high, 5).tolist()
 
 
 def _decorate(axis: Axes, other: Axes) -> None:

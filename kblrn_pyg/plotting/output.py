@@ -37,7 +37,7 @@ def show_or_save(figure: Figure, out: str | None = None) -> None:
 
     Args:
         figure (matplotlib.figure.Figure): The figure.
-        out (str, optional): The file to write; its ending is the format. If
+        out (str, optional): The file to write; its ending determines the format. If
             :obj:`None`, a window opens. (default: :obj:`None`)
     """
     check_output(out)

@@ -1,4 +1,4 @@
-"""Places on rings around a centre, and arrows between them that avoid others."""
+"""Positions on rings around a centre, and arrows between them."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,8 @@ def ring_places(
     width: float,
     height: float,
 ) -> Points:
-    """Places entities on ellipses by their distance, linked ones close together.
+    """Places entities on ellipses by their distance, with linked ones close
+    together.
 
     The outermost ellipse is twice as wide and high as :obj:`width` and
     :obj:`height`.
@@ -52,7 +53,7 @@ def bend_of(
     number: int,
     turned: bool,
 ) -> float:
-    """Returns how much to bend an arrow, so that it crosses no other box.
+    """Returns the bend of an arrow that avoids all other boxes.
 
     It is the :obj:`i`-th of the :obj:`number` arrows of its pair of entities, and
     :obj:`turned` if it is opposite to the first of them.
@@ -69,7 +70,7 @@ def bend_of(
 
 
 def free_spot(curve: np.ndarray, label: Bbox, taken: Sequence[Bbox]) -> Bbox:
-    """Returns where along a curve a label overlaps others least.
+    """Returns the position along a curve at which a label overlaps others least.
 
     It is placed on the curve, as close to its middle as possible, or beside it.
     """

@@ -1,4 +1,4 @@
-"""Reliability diagrams: which fraction of triples is true, by their probability."""
+"""Reliability diagrams: the fraction of true triples by predicted probability."""
 
 from collections.abc import Mapping
 
@@ -11,13 +11,13 @@ from kblrn_pyg.plotting.style import BLUE, GREY
 
 
 def plot_reliability(several: Mapping[str, Reliability]) -> Figure:
-    r"""Draws how often triples are true, by the probability that they have.
+    r"""Draws the fraction of true triples by predicted probability.
 
-    Bars end where they should, on the diagonal, if probabilities can be trusted. The
-    larger the dot of a bar, the more triples it is about.
+    If probabilities are reliable, bars end on the diagonal. The larger the dot of a
+    bar, the more triples it represents.
 
     Args:
-        several (dict): What to draw, by its title.
+        several (dict): The reliability results to draw, by title.
     """
     if not several:
         raise DataError("there is nothing to draw, expected a reliability")

@@ -27,15 +27,15 @@ _FONT, _TITLE_FONT = 9, 12
 
 @with_fonts
 def plot_rules(found: WeightedRules) -> Figure:
-    r"""Draws the heaviest rules of a relation.
+    r"""Draws the rules of a relation with the largest weights.
 
     Each rule is shown with its body, its weight as a bar (blue raises the score
     of the pairs for which the body holds, orange lowers it), head coverage, PCA
     confidence and support.
 
     Args:
-        found (WeightedRules): What
-            :meth:`~kblrn_pyg.explain.heaviest_rules` found.
+        found (WeightedRules): The result of
+            :meth:`~kblrn_pyg.explain.heaviest_rules`.
     """
     rules = replace(found.rules, relations=short_names(found.rules.relations))
     bodies = [fit(body_text(rules, i), _FONT, _MAX_BODY, 3) for i in range(len(rules))]

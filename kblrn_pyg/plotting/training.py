@@ -20,13 +20,13 @@ _STYLES = [(colour, dashes) for dashes, colour in product(("-", "--", ":"), CYCL
 
 @with_fonts
 def plot_training(histories: Sequence[History]) -> Figure:
-    r"""Draws the loss and the validation of runs by epoch.
+    r"""Draws the loss and the validation MRR of runs by epoch.
 
-    A dot marks the best validation, whose weights a run keeps.
+    A dot marks the best validation, whose weights the run keeps.
 
     Args:
-        histories (sequence): What
-            :meth:`~kblrn_pyg.training.history.read_histories` read.
+        histories (sequence): The output of
+            :meth:`~kblrn_pyg.training.history.read_histories`.
     """
     histories = [history for history in histories if history.loss]
     if not histories:

@@ -1,4 +1,4 @@
-"""Named answers to queries, and the facts that a knowledge base most likely lacks."""
+"""Named answers to queries, and the most probable missing facts."""
 
 from kblrn_pyg.predict.answers import Several, predict_heads, predict_tails
 from kblrn_pyg.predict.missing import complete

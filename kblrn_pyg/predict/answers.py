@@ -42,22 +42,22 @@ def predict_tails(
         p(t \mid h, r) = \frac{\exp s(h, r, t)}
         {\sum_{t' \in \mathcal{E}} \exp s(h, r, t')}
 
-    where :math:`s` is the score. Leaving known answers out of the list does
-    not change it. The score of a known fact at an entity with a self-loop
-    includes evidence that was not learned; see :meth:`KBLRN.own_evidence`.
+    where :math:`s` is the score. Leaving known answers out of the list does not
+    change the probability. The score of a known fact of an entity with a self-loop
+    includes evidence that training left out; see :meth:`KBLRN.own_evidence`.
 
     Args:
-        model (KBLRN): The model, made by :meth:`KBLRN.from_data`.
+        model (KBLRN): The model, created by :meth:`KBLRN.from_data`.
         head (int or str or list): The head, by id, name or identifier. A list
-            asks one query for each, which are scored together.
+            stands for one query each, which are scored together.
         relation (int or str or list): The relation, or one for each head.
-        k (int, optional): The number of tails at most. (default: :obj:`10`)
+        k (int, optional): The maximum number of tails. (default: :obj:`10`)
         novel (bool, optional): If set to :obj:`True`, known facts are left out.
             (default: :obj:`False`)
         known (iterable, optional): Knowledge bases over the same entities and
-            relations whose :obj:`edge_index` and :obj:`edge_label_index` are
-            known, such as other splits. The :obj:`edge_index` of the knowledge
-            base that the model was made of, and :obj:`model.known`, always are.
+            relations whose :obj:`edge_index` and :obj:`edge_label_index` are known,
+            such as other splits. The :obj:`edge_index` of the knowledge base that
+            the model was created from, and :obj:`model.known`, are always known.
             (default: :obj:`()`)
 
     Returns:
@@ -101,8 +101,8 @@ def predict_heads(
         model (KBLRN): See :meth:`predict_tails`.
         relation (int or str or list): The relation, or one for each tail.
         tail (int or str or list): The tail, by id, name or identifier. A list
-            asks one query for each, which are scored together.
-        k (int, optional): The number of heads at most. (default: :obj:`10`)
+            stands for one query each, which are scored together.
+        k (int, optional): The maximum number of heads. (default: :obj:`10`)
         novel (bool, optional): See :meth:`predict_tails`.
             (default: :obj:`False`)
         known (iterable, optional): See :meth:`predict_tails`.
@@ -195,10 +195,11 @@ def _best(
 def judged(
     model: KBLRN, queries: Queries, answer: Tensor
 ) -> tuple[list[str], list[float] | None]:
-    r"""Returns which experts spoke of triples, and how probably these are true.
+    r"""Returns which experts have a score for triples, and the probability that
+    these are true.
 
-    Experts speak if their score is not zero. There are no probabilities unless the
-    model is calibrated.
+    These are the experts whose score is not zero. There are no probabilities unless
+    the model is calibrated.
 
     Args:
         model (KBLRN): The model, in evaluation mode.
@@ -244,7 +245,7 @@ def score_queries(
 
 
 def largest(values: Scores, k: int) -> Ids:
-    r"""Returns the places of the largest values, those of ties in their order.
+    r"""Returns the positions of the largest values, ties in their order.
 
     Example:
         >>> largest(np.array([1.0, 3.0, 2.0, 3.0, 2.0]), 3).tolist()

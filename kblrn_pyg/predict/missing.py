@@ -1,4 +1,4 @@
-"""The facts that a knowledge base most likely lacks."""
+"""The most probable facts that a knowledge base lacks."""
 
 from collections.abc import Iterable
 
@@ -25,18 +25,18 @@ def complete(
 ) -> Predictions:
     r"""Returns the most probable triples that a knowledge base lacks.
 
-    A triple answers two queries, :math:`(h, r, ?)` and :math:`(?, r, t)`, and
-    has the probability of the one that it answers better:
+    A triple answers two queries, :math:`(h, r, ?)` and :math:`(?, r, t)`, and has
+    the higher of the two probabilities:
 
     .. math::
         p(h, r, t) = \max \left( p(t \mid h, r), p(h \mid r, t) \right)
 
-    with the probabilities of :meth:`predict_tails` and :meth:`predict_heads`,
-    one of which therefore shows the same number. The other may well be small:
-    *born in* has one answer in one direction and a thousand in the other.
+    with the probabilities of :meth:`predict_tails` and :meth:`predict_heads`, one
+    of which therefore shows the same number. The other one may be small: *born in*
+    has one answer in one direction and a thousand in the other.
 
-    The probabilities of a query sum up to one even if it makes no sense, as
-    for the spouse of a town. Therefore, a query counts only
+    The probabilities of a query sum to one even if it makes no sense, such as the
+    spouse of a town. Therefore, queries are restricted as follows. They count only
 
     * for answers that the relation already has on that side,
     * about entities that the relation already has on the other side, or that
@@ -46,28 +46,28 @@ def complete(
     * and, if it is single-valued (see :meth:`~kblrn_pyg.data.single_valued`), only
       if it has no known answer, and for the most probable answer alone.
 
-    Triples that are new to the relation on both sides are never proposed. On
-    three data sets generated as Families is, with other seeds, 73 % of the 300 best
-    triples of KBlrn are held-out facts, and 27 % without the first two
-    conditions; the mean of both probabilities does as well as the maximum. On
-    Families, 219 of the 300 best are, and 211 if single-valued relations may get
-    second answers.
+    Triples that are new to the relation on both sides are never proposed. On three
+    data sets that were generated like Families, with other seeds, 73 % of the 300
+    best triples of KBlrn are held-out facts, and 27 % without the first two
+    conditions; the mean of both probabilities works as well as the maximum. On
+    Families, 219 of the 300 best triples are held-out facts, and 211 if
+    single-valued relations may get second answers.
 
     Args:
-        model (KBLRN): The model, made by :meth:`KBLRN.from_data`.
-        k (int, optional): The number of triples at most. (default: :obj:`100`)
+        model (KBLRN): The model, created by :meth:`KBLRN.from_data`.
+        k (int, optional): The maximum number of triples. (default: :obj:`100`)
         relations (iterable, optional): Only triples of these relations, by id
             or name. (default: :obj:`None`, all)
-        known (iterable, optional): What is no longer missing; see
+        known (iterable, optional): Knowledge bases whose facts are not missing; see
             :meth:`predict_tails`. (default: :obj:`()`)
         progress (bool, optional): If set to :obj:`True`, shows a progress bar.
             (default: :obj:`False`)
         candidates (str, optional): Instead of the first two conditions,
-            :obj:`"types"` asks all entities of the node types that the relation
-            has, and :obj:`"all"` asks everything.
+            :obj:`"types"` considers all entities of the node types that the
+            relation has, and :obj:`"all"` considers all entities.
             (default: :obj:`"observed"`)
-        min_probability (float, optional): Of the triples that are found, only those
-            that are true with this probability; the model must be calibrated.
+        min_probability (float, optional): Only return those of the triples that are
+            true with at least this probability; the model must be calibrated.
             (default: :obj:`None`, all)
 
     Example:

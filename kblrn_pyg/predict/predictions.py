@@ -21,8 +21,8 @@ class Prediction:
     r"""A triple that a model predicts.
 
     Args:
-        head (str): The name of the head, with its identifier behind it where
-            several entities share the name.
+        head (str): The name of the head, followed by its identifier if several
+            entities share the name.
         relation (str): The name of the relation.
         tail (str): The name of the tail.
         head_id (int): The id of the head.
@@ -32,9 +32,9 @@ class Prediction:
             a constant.
         probability (float): See :meth:`predict_tails`, or :meth:`complete`.
         known (bool): Whether it is a known fact.
-        rank (int): Its place in the list, from 1.
-        experts (str): Which experts spoke: the letters, or names, of those whose
-            score of the triple is not zero. (default: :obj:`""`)
+        rank (int): Its position in the list, from 1.
+        experts (str): The letters, or names, of the experts whose score of the
+            triple is not zero. (default: :obj:`""`)
         calibrated (float, optional): The probability that the triple is true; see
             :meth:`~kblrn_pyg.evaluation.calibrate`. (default: :obj:`None`, the
             model is not calibrated)
@@ -78,7 +78,7 @@ class Predictions(TripleTable):
         experts: Sequence[str] | None = None,
         calibrated: Sequence[float] | None = None,
     ) -> "Predictions":
-        r"""Gives triples their names.
+        r"""Creates predictions from the ids of triples.
 
         Args:
             names (Vocabulary): All names.
@@ -86,7 +86,7 @@ class Predictions(TripleTable):
             scores (sequence): The score of each.
             probabilities (sequence): The probability of each.
             known (sequence): Whether each is a known fact.
-            experts (sequence, optional): The experts that spoke of each.
+            experts (sequence, optional): The experts with a non-zero score of each.
                 (default: :obj:`None`, not known)
             calibrated (sequence, optional): The probability that each is true.
                 (default: :obj:`None`, not known)
@@ -119,7 +119,8 @@ class Predictions(TripleTable):
         }
 
     def identified(self) -> Iterator[tuple[NamedTriple, float | None]]:
-        """Returns the identifiers of each triple, and how probably it is true."""
+        """Returns the identifiers of each triple, and the probability that it is
+        true."""
         for one in self:
             triple = one.head, one.relation, one.tail
             if self.names is not None:
@@ -132,7 +133,7 @@ class Predictions(TripleTable):
         return format_table(*self.shown())
 
     def shown(self) -> tuple[list[str], list[list[object]]]:
-        """Returns the columns to read, without those that there is nothing in."""
+        """Returns the columns to display, without empty ones."""
         rows = [_cells(one) for one in self]
         is_calibrated = any(one.calibrated is not None for one in self)
         names = [n for n in _HEADER if is_calibrated or n != "calibrated"]

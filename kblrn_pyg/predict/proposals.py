@@ -1,4 +1,4 @@
-"""Which queries of a relation make sense, and the best triples that they give."""
+"""The plausible queries of a relation, and the best triples that they give."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -21,13 +21,13 @@ _OTHER = dict(zip(SIDES, reversed(SIDES)))
 
 
 class SensibleQueries(NamedTuple):
-    r"""The queries of a relation, for one side, that make sense.
+    r"""The plausible queries of a relation, for one side.
 
     Args:
         queries (Queries): The queries.
         answers (numpy.ndarray): The entities that may answer them.
         is_single (bool): Whether they have one answer.
-        has_loops (bool): Whether entities may answer for themselves.
+        has_loops (bool): Whether an entity may be its own answer.
     """
 
     queries: Queries
@@ -39,7 +39,7 @@ class SensibleQueries(NamedTuple):
 def sensible_queries(
     kb: HeteroData, relations: Iterable[int], candidates: str
 ) -> Iterator[list[SensibleQueries]]:
-    r"""Returns the queries of each relation that make sense; see :meth:`complete`.
+    r"""Returns the plausible queries of each relation; see :meth:`complete`.
 
     Args:
         kb (HeteroData): The knowledge base.
@@ -82,10 +82,10 @@ def _of_a_kind(role: Ids, entity: Ids, asked: int, num_nodes: int) -> Ids:
 
 
 class BestTriples:
-    r"""The most probable triples so far, each once.
+    r"""The most probable triples so far, without duplicates.
 
     Args:
-        k (int): Their number at most.
+        k (int): The maximum number of triples.
         num_nodes (int): The number of entities.
     """
 
@@ -97,14 +97,14 @@ class BestTriples:
     def offer(
         self, queries: Queries, answers: Ids, scores: Scores, probability: Scores
     ) -> None:
-        r"""Takes the triples that are now among the best.
+        r"""Adds those triples that are among the best.
 
         Args:
             queries (Queries): The queries.
             answers (numpy.ndarray): The entities that may answer them.
             scores (numpy.ndarray): The scores of all entities.
-            probability (numpy.ndarray): Their probabilities, negative for what is
-                not to be proposed.
+            probability (numpy.ndarray): Their probabilities, negative for entities
+                that must not be proposed.
         """
         offered = probability[:, answers]
         # What is below the last of the best cannot win any more.
@@ -118,7 +118,8 @@ class BestTriples:
     def offer_answers(
         self, queries: Queries, answer: Ids, scores: Scores, probability: Scores
     ) -> None:
-        r"""Takes triples that are among the best, an answer to each query.
+        r"""Adds those triples that are among the best, with one answer to each
+        query.
 
         Args:
             queries (Queries): The queries.
@@ -132,7 +133,7 @@ class BestTriples:
         self.take([code, scores, probability])
 
     def take(self, new: list[Any]) -> None:
-        r"""Takes triples by their codes, scores and probabilities.
+        r"""Adds triples by their codes, scores and probabilities.
 
         Args:
             new (list): These three columns.
@@ -182,10 +183,10 @@ def propose(
 
     Args:
         model (KBLRN): The model, in evaluation mode.
-        facts (KnownFacts): What is known, and not proposed.
+        facts (KnownFacts): The known facts, which are not proposed.
         sides (sequence): The queries of the relation.
-        best (BestTriples): What takes the best ones.
-        done (callable): Is told how many queries are done.
+        best (BestTriples): The collection of the best triples.
+        done (callable): Called with the number of queries that are done.
     """
     single = [side for side in sides if side.is_single]
     # Of each entity, the one answer that it may get, on the sides with a single one.

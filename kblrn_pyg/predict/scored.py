@@ -1,4 +1,4 @@
-"""Scores of given triples, with names, probabilities and the parts of experts."""
+"""Scores of given triples, with names, probabilities and contributions of experts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -34,8 +34,8 @@ class ScoredTriples(TripleTable):
         parts (dict): The score of each triple by each expert.
         calibrated (numpy.ndarray, optional): The probability that each is true.
         known (numpy.ndarray): Whether each is a known fact.
-        num_unknown (int, optional): How many triples were left out, because of
-            unknown names. (default: :obj:`0`)
+        num_unknown (int, optional): The number of triples that were left out
+            because of unknown names. (default: :obj:`0`)
     """
 
     names: Vocabulary
@@ -56,7 +56,8 @@ class ScoredTriples(TripleTable):
         return np.sum(list(self.parts.values()), axis=0)
 
     def columns(self) -> dict[str, Sequence[Any]]:
-        """Returns names, score, probability, and the part of each expert."""
+        """Returns names, score, probability, and the contribution of each
+        expert."""
         entities = _Unique(self.names.entities)
         relations = _Unique(self.names.relations)
         columns: dict[str, Any] = {
@@ -71,7 +72,8 @@ class ScoredTriples(TripleTable):
         return columns | {"known": self.known}
 
     def identified(self) -> Iterator[tuple[NamedTriple, float | None]]:
-        """Returns the identifiers of each triple, and how probably it is true."""
+        """Returns the identifiers of each triple, and the probability that it is
+        true."""
         entities = self.names.entities.identifiers
         relations = self.names.relations.identifiers
         sure = [None] * len(self) if self.calibrated is None else self.calibrated
@@ -81,7 +83,8 @@ class ScoredTriples(TripleTable):
             yield (entities[h], relations[r], entities[t]), probability
 
     def shown(self) -> tuple[list[str], list[list[object]]]:
-        """Returns the header and the cells of a table to read, which may be cut."""
+        """Returns the header and the cells of a readable table, which may be
+        shortened."""
         few = slice(_MAX_PRINTED)
         sure = None if self.calibrated is None else self.calibrated[few]
         parts = {name: part[few] for name, part in self.parts.items()}
@@ -108,15 +111,15 @@ def score_triples(
     skip_unknown: bool = False,
     progress: bool = False,
 ) -> ScoredTriples:
-    r"""Scores triples that are given by their names.
+    r"""Scores triples that are given by their names, in the order given.
 
-    With reciprocal relations, a triple has two scores, and these are their means.
-    Known facts may be evidence for themselves.
+    With reciprocal relations, a triple has two scores, and the result is their
+    mean. Known facts may be evidence for themselves.
 
     Args:
         model (KBLRN): The model.
         triples: A file, a data frame or tuples, see
-            :meth:`~kblrn_pyg.data.read_triples`; repeated ones count once.
+            :meth:`~kblrn_pyg.data.read_triples`; repeated ones are scored again.
         header (bool, optional): Whether a file begins with a header.
             (default: :obj:`None`)
         skip_unknown (bool, optional): If set to :obj:`True`, triples with unknown
@@ -132,7 +135,7 @@ def score_triples(
         ['score', 'score_latent', 'score_numerical', 'known']
     """
     names = model.vocabulary
-    given = read_triples(triples, header, progress=progress)
+    given = read_triples(triples, header, progress=progress, distinct=False)
     entity = _ids(names.entities, given.entities, skip_unknown)
     relation = _ids(names.relations, given.relations, skip_unknown)
     head, rel, tail = entity[given.head], relation[given.rel], entity[given.tail]
@@ -163,7 +166,7 @@ def _ids(names: Names, given: Sequence[str], skip_unknown: bool) -> Ids:
 
 
 class _Unique:
-    """Names to read, each of which is made once."""
+    """Readable names, each of which is created once."""
 
     def __init__(self, names: Names) -> None:
         self._names = names

@@ -16,30 +16,31 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class TripleTable:
-    """What tables of triples can be turned into; subclasses say what they hold."""
+    """The export formats of tables of triples; subclasses define the columns."""
 
     def columns(self) -> dict[str, Sequence[Any]]:
         """Returns the columns by name."""
         raise NotImplementedError
 
     def identified(self) -> Iterator[tuple[NamedTriple, float | None]]:
-        """Returns the identifiers of each triple, and how probably it is true."""
+        """Returns the identifiers of each triple, and the probability that it is
+        true."""
         raise NotImplementedError
 
     def shown(self) -> tuple[list[str], list[list[object]]]:
-        """Returns the header and the cells of a table to read."""
+        """Returns the header and the cells of a readable table."""
         raise NotImplementedError
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Returns a plain dictionary for each triple."""
+        """Returns a plain dictionary per triple."""
         columns = {name: _plain(column) for name, column in self.columns().items()}
         return [dict(zip(columns, row)) for row in zip(*columns.values())]
 
     def to_csv(self) -> str:
         """Returns a line of column names, and one for each triple.
 
-        Names that a spreadsheet would run as a formula, because of their first
-        letter, begin with an apostrophe.
+        Names that a spreadsheet would interpret as a formula, because of their
+        first character, are prefixed with an apostrophe.
         """
         lines, columns = _Lines(), self.columns()
         # Names with either end of a line are quoted, as one would begin a new row.
@@ -64,7 +65,7 @@ class TripleTable:
         r"""Returns the triples as N-Triples.
 
         Args:
-            statement (str, optional): How to say how probable they are; see
+            statement (str, optional): The way to state their probabilities; see
                 :meth:`~kblrn_pyg.data.write_ntriples.ntriples`.
                 (default: :obj:`"plain"`, not at all)
         """

@@ -1,4 +1,4 @@
-"""Recipes: a good model without a dozen settings, and settings for those who look."""
+"""Recipes: complete settings that train a good model without options."""
 
 from typing import TYPE_CHECKING
 
@@ -7,6 +7,7 @@ from kblrn_pyg.lazy import lazy_imports
 if TYPE_CHECKING:
     from kblrn_pyg.recipes.apply import RecipeResult, train_by_recipe
     from kblrn_pyg.recipes.budget import parse_budget
+    from kblrn_pyg.recipes.control import control_by_recipe
     from kblrn_pyg.recipes.device import find_device
     from kblrn_pyg.recipes.files import read_recipe, recipe_text, write_recipe
     from kblrn_pyg.recipes.named import PAPER
@@ -21,6 +22,7 @@ __all__ = [
     "RecipeResult",
     "Stage",
     "TuneResult",
+    "control_by_recipe",
     "find_device",
     "parse_budget",
     "read_recipe",

@@ -1,8 +1,8 @@
-"""Building and training a model by a recipe."""
+"""Builds and trains a model with a recipe."""
 
 import logging
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
@@ -23,7 +23,6 @@ from kblrn_pyg.recipes.files import (
 )
 from kblrn_pyg.recipes.material import Material
 from kblrn_pyg.recipes.recipe import Factor, Recipe, Stage
-from kblrn_pyg.recipes.timing import build
 from kblrn_pyg.rules import RuleSet, RuleSettings
 from kblrn_pyg.shard import agreed, process_rank
 from kblrn_pyg.training import FitResult, FitSettings, Run, fit, seed_all
@@ -32,6 +31,11 @@ from kblrn_pyg.training.interface import Callback
 
 logger = logging.getLogger(__name__)
 
+# Takes a stage, what to learn from, the rules and the folder.
+TrainStage = Callable[
+    [Stage, Material, RuleSet | None, Run | None], tuple[KBLRN, FitResult]
+]
+
 # Experts that learn apart believe too much in themselves; without a validation set
 # that says how much, this is what was chosen most often.
 _USUAL_FACTOR = 0.5
@@ -39,13 +43,13 @@ _USUAL_FACTOR = 0.5
 
 @dataclass(frozen=True)
 class RecipeResult:
-    r"""A model that was trained by a recipe.
+    r"""A model that was trained with a recipe.
 
     Args:
         model (KBLRN): The model, in evaluation mode.
-        recipe (Recipe): What was chosen: the stages that were kept, with their best
-            numbers of epochs, and the exponents of experts.
-        stages (dict): How the training of each of these stages went, by the letters
+        recipe (Recipe): The choices made: the stages that were kept, with their
+            best numbers of epochs, and the exponents of experts.
+        stages (dict): The training result of each of these stages, by the letters
             of their experts.
     """
 
@@ -65,16 +69,17 @@ def train_by_recipe(
     device: str = "auto",
     **changes: Any,
 ) -> RecipeResult:
-    r"""Builds a model for a knowledge base and trains it by a recipe.
+    r"""Builds a model for a knowledge base and trains it with a recipe.
 
-    A training with a folder that was stopped, or killed at any moment, goes on when
-    this is called again, and ends with the very same weights; see :meth:`fit`.
+    A training run with a folder that was stopped, or killed at any moment, resumes
+    when this is called again, and ends with exactly the same weights; see
+    :meth:`fit`.
 
     Args:
         data (HeteroData or Data): The knowledge base.
-        val (HeteroData or Data, optional): The split that everything is chosen on.
+        val (HeteroData or Data, optional): The split that all choices are made on.
             (default: :obj:`None`, nothing is chosen)
-        filter_with (sequence, optional): Further splits whose answers do not count
+        filter_with (sequence, optional): Additional splits whose answers do not count
             as wrong in validation. (default: :obj:`()`)
         recipe (str or Recipe, optional): :obj:`"auto"`, :obj:`"best"` or
             :obj:`"paper"`, a recipe file, the folder of a run, or a recipe.
@@ -87,7 +92,7 @@ def train_by_recipe(
         progress (bool, optional): Whether to show progress bars.
             (default: :obj:`False`)
         device (str, optional): :obj:`"cpu"`, :obj:`"cuda"`, or :obj:`"auto"`.
-            (default: :obj:`"auto"`, CUDA if there is any)
+            (default: :obj:`"auto"`, CUDA if available)
         **changes (optional): Fields of :class:`ModelSettings`,
             :class:`FitSettings` and :class:`RuleSettings` that differ from those of
             the recipe; see :meth:`Recipe.changed`.
@@ -114,22 +119,30 @@ def train_by_recipe(
     return carry_out(plan, material, run)
 
 
-def carry_out(plan: Recipe, material: Material, run: Run | None = None) -> RecipeResult:
-    r"""Trains the stages of a recipe, or goes on with them, and balances experts.
+def carry_out(
+    plan: Recipe,
+    material: Material,
+    run: Run | None = None,
+    train: TrainStage | None = None,
+) -> RecipeResult:
+    r"""Trains the stages of a recipe, or continues with them, and balances experts.
 
     Args:
         plan (Recipe): The recipe.
-        material (Material): What to learn from.
+        material (Material): The data to train on.
         run (Run, optional): The folder to save to. (default: :obj:`None`)
+        train (callable, optional): The function that trains a stage.
+            (default: :obj:`None`, :meth:`train_stage`)
     """
+    train = train or train_stage
     if len(plan.stages) == 1:
-        return _one_stage(plan, material, run)
+        return _one_stage(plan, material, run, train)
     with _removed_if_it_fails(run):
-        return _several_stages(plan, material, run)
+        return _several_stages(plan, material, run, train)
 
 
 def stored_plan(run: Run) -> Recipe | None:
-    r"""Returns the recipe that a run of several stages goes on with, if it has one.
+    r"""Returns the recipe that a run of several stages continues with, if it has one.
 
     Args:
         run (Run): The folder.
@@ -138,19 +151,23 @@ def stored_plan(run: Run) -> Recipe | None:
     return agreed(read_recipe(path) if path.exists() else None)
 
 
-def _one_stage(plan: Recipe, material: Material, run: Run | None) -> RecipeResult:
+def _one_stage(
+    plan: Recipe, material: Material, run: Run | None, train: TrainStage
+) -> RecipeResult:
     """Trains experts together; the folder of the run is that of the stage."""
     (stage,) = plan.stages
     chooser = material.validated_with(plan.most_validated)
     if run is not None and run.settings is None:
         run.settings = described(plan)
-    model, result = train_stage(stage, chooser, material.rules(plan), run)
+    model, result = train(stage, chooser, material.rules(plan), run)
     chosen = replace(plan, stages=(_with_best_epochs(stage, result),))
     _write(chosen, run)
     return RecipeResult(model, chosen, {stage.experts: result})
 
 
-def _several_stages(plan: Recipe, material: Material, run: Run | None) -> RecipeResult:
+def _several_stages(
+    plan: Recipe, material: Material, run: Run | None, train: TrainStage
+) -> RecipeResult:
     chooser = material.validated_with(plan.most_validated)
     rules = material.rules(plan)
     if run is not None:
@@ -160,12 +177,12 @@ def _several_stages(plan: Recipe, material: Material, run: Run | None) -> Recipe
     for number, stage in enumerate(plan.stages, start=1):
         name = f"{STAGES_NAME}/{number}-{stage.experts}"
         folder = None if run is None else Run(run.path / name)
-        learned, result = train_stage(stage, chooser, rules, folder)
+        learned, result = train(stage, chooser, rules, folder)
         if stage.experts not in kept or _is_better(result, kept[stage.experts][1]):
             best = _with_best_epochs(stage, result)
             kept[stage.experts] = best, result, learned
     stages = tuple(stage for stage, _, _ in kept.values())
-    model = build(together(stages), material.data, rules).to(material.device)
+    model = material.build(together(stages), rules).to(material.device)
     for _, _, learned in kept.values():
         model.take_experts(learned)
     factors = _balance(model, plan, chooser)
@@ -178,7 +195,7 @@ def _several_stages(plan: Recipe, material: Material, run: Run | None) -> Recipe
 
 
 def grouped(changes: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    r"""Returns settings by what they are about, as :meth:`Recipe.changed` wants them.
+    r"""Returns settings by group, as :meth:`Recipe.changed` expects them.
 
     Args:
         changes (dict): The settings by name.
@@ -194,11 +211,11 @@ def grouped(changes: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def together(stages: Sequence[Stage]) -> Stage:
-    r"""Returns a stage of the experts of all stages, which learns nothing.
+    r"""Returns a stage with the experts of all stages, without any training.
 
     Args:
-        stages (sequence): The stages, each with other experts. What is said about
-            the whole model is that of the first one.
+        stages (sequence): The stages, each with different experts. Settings of the
+            whole model are those of the first one.
     """
     model: dict[str, Any] = {}
     for stage in stages:
@@ -208,13 +225,13 @@ def together(stages: Sequence[Stage]) -> Stage:
 
 
 def recipe_settings(plan: Recipe) -> dict[str, Any]:
-    """Returns what a folder says about the recipe as a whole."""
+    """Returns the information that a folder stores about the recipe as a whole."""
     values = {"name": plan.name, "why": plan.why}
     return values | {"most_validated": plan.most_validated}
 
 
 def described(plan: Recipe) -> dict[str, Any]:
-    r"""Returns the settings of a run, as its folder has them.
+    r"""Returns the settings of a run, as stored in its folder.
 
     Args:
         plan (Recipe): The recipe.
@@ -243,14 +260,14 @@ def train_stage(
 
     Args:
         stage (Stage): The stage.
-        material (Material): What to learn from.
+        material (Material): The data to train on.
         rules (RuleSet, optional): The rules, which not all experts use.
         run (Run, optional): The folder to save to. (default: :obj:`None`)
         callbacks (sequence, optional): See :meth:`fit`. (default: :obj:`()`)
     """
     settings = stage.fit_settings
     seed_all(settings.seed)
-    model = build(stage, material.data, rules).to(material.device)
+    model = material.build(stage, rules).to(material.device)
     result = fit(
         model,
         material.data,
@@ -298,7 +315,7 @@ def _with_best_epochs(stage: Stage, result: FitResult) -> Stage:
 
 
 def _begin(plan: Recipe, run: Run) -> None:
-    """Takes a folder, and writes what it needs to go on."""
+    """Locks a folder, and writes the data that it needs to resume."""
     if process_rank() > 0:
         return
     run.lock()
@@ -316,7 +333,7 @@ def _write(chosen: Recipe, run: Run | None) -> None:
 
 @contextmanager
 def _removed_if_it_fails(run: Run | None) -> Iterator[None]:
-    """Leaves no new folder behind in which nothing has been learned."""
+    """Removes a new folder if nothing has been trained in it."""
     is_new = run is not None and not run.path.exists()
     try:
         yield

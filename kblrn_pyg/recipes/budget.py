@@ -1,4 +1,4 @@
-"""Times as people write them."""
+"""Durations in the notation that people use, such as 10m."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Factors of experts and relations, as recipes have them."""
+"""Factors of experts and relations, as stored in recipes."""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kblrn_pyg.data.errors import DataError
+from kblrn_pyg.data.lines import read_settings_text
 from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.data.whole import write_text
 from kblrn_pyg.nn.settings import ModelSettings
@@ -28,17 +29,19 @@ def read_recipe(path: PathLike) -> Recipe:
 
     Args:
         path (str): A :obj:`.json` or :obj:`.toml` file, or the folder of a run,
-            which has a :obj:`recipe.json` with what was chosen.
+            which has a :obj:`recipe.json` with the choices made.
     """
     path = Path(path)
     if path.is_dir():
         path = path / RECIPE_NAME
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_settings_text(path)
         is_toml = path.suffix.lower() == ".toml"
         content = tomllib.loads(text) if is_toml else json.loads(text)
     except FileNotFoundError:
         raise DataError("no such file, expected a recipe", path) from None
+    except DataError:
+        raise
     except (ValueError, RecursionError) as error:
         raise DataError(f"is not a recipe ({error})", path) from None
     try:
@@ -48,10 +51,11 @@ def read_recipe(path: PathLike) -> Recipe:
 
 
 def recipe_from(content: Any, name: str = "own") -> Recipe:
-    r"""Makes a recipe of plain values.
+    r"""Creates a recipe from plain values.
 
     Args:
-        content (dict): What :meth:`recipe_values` returns, or a file holds.
+        content (dict): The output of :meth:`recipe_values`, or the content of a
+            file.
         name (str, optional): Its name, if it has none. (default: :obj:`"own"`)
     """
     values = _checked(content, Recipe, "a recipe")
@@ -71,8 +75,9 @@ def recipe_from(content: Any, name: str = "own") -> Recipe:
                 raise ValueError(f"'factors' must be numbers (got {factor!r})")
             if not 0 <= factor < math.inf:
                 raise ValueError(f"'factors' must not be negative (got {factor})")
+    values["factors"] = values.get("factors") or None  # none at all are not chosen yet
     values["rules"] = from_words(RuleSettings, values.get("rules", {}))
-    return Recipe(**{"name": name} | values)
+    return Recipe(**values | {"name": values.get("name") or name})
 
 
 def recipe_values(recipe: Recipe) -> dict[str, Any]:

@@ -1,14 +1,15 @@
-"""What a recipe is applied to: a knowledge base, and what choices are made with."""
+"""The data that a recipe is applied to, and the data for making choices."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data import ask, flat_triples, layer_features
+from kblrn_pyg.nn import KBLRN
 from kblrn_pyg.recipes.recipe import Recipe, Stage
-from kblrn_pyg.recipes.timing import StageTime, measure
+from kblrn_pyg.recipes.timing import StageTime, build, measure
 from kblrn_pyg.rules import RuleSet, RuleSettings, find_rules
 
 # The least fraction of a relation's triples with both numbers for a layer of them.
@@ -17,12 +18,12 @@ LAYER_THRESHOLD = 0.1
 
 @dataclass
 class Material:
-    r"""A knowledge base with what is needed to learn from it.
+    r"""A knowledge base with everything that training on it needs.
 
     Args:
         data (HeteroData): The knowledge base.
         val (HeteroData, optional): The split to validate on.
-        known (sequence, optional): Further splits whose answers do not count as
+        known (sequence, optional): Additional splits whose answers do not count as
             wrong. (default: :obj:`()`)
         device (str, optional): The device to train on. (default: :obj:`"cpu"`)
         progress (bool, optional): Whether to show progress bars.
@@ -43,7 +44,7 @@ class Material:
 
     @property
     def num_triples(self) -> int:
-        """The number of triples to learn."""
+        """The number of training triples."""
         return sum(self.data[kind].edge_index.size(1) for kind in self.data.edge_types)
 
     @property
@@ -71,7 +72,8 @@ class Material:
         r"""Returns the same with fewer validation triples, drawn at random.
 
         Args:
-            most (int, optional): The most triples, all if there is no such number.
+            most (int, optional): The maximum number of triples, or :obj:`None` for
+                all.
         """
         if self.val is None or most is None:
             return self
@@ -84,9 +86,16 @@ class Material:
         head, rel, tail = (index[some] for index in triples)
         asked = ask(self.val, (head, rel, tail))
         known = [*self.known, self.val]  # the others are no wrong answers
-        return Material(
-            self.data, asked, known, self.device, self.progress, self._rules
-        )
+        return replace(self, val=asked, known=known)
+
+    def build(self, stage: Stage, rules: RuleSet | None) -> KBLRN:
+        r"""Creates the model of a stage.
+
+        Args:
+            stage (Stage): The stage.
+            rules (RuleSet, optional): The rules, which not all experts use.
+        """
+        return build(stage, self.data, rules)
 
     def time_of(self, stage: Stage, rules: RuleSet | None) -> StageTime:
         r"""Measures how long a stage takes.

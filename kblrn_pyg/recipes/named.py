@@ -1,13 +1,14 @@
-"""The recipes that have a name."""
+"""The recipes with a name."""
 
 from typing import Any
 
+from kblrn_pyg.recipes.device import fast_precision
 from kblrn_pyg.recipes.recipe import Recipe, Stage
 
 # The names of recipes, with what they are.
 NAMES = {
-    "auto": "good on knowledge bases of all sizes, chosen by size and --budget",
-    "best": "takes the time it needs",
+    "auto": "the default, chosen by size and --budget",
+    "best": "more candidates and larger embeddings, without a time limit",
     "paper": "section 5 of the paper",
 }
 
@@ -35,7 +36,7 @@ VERY_MANY_TRIPLES = 3_000_000
 
 
 def multiplied(size: int, epochs: int, n3: float = 0.05) -> Stage:
-    r"""Embeddings that know relations from both sides and predict relations, too.
+    r"""Embeddings with reciprocal relations that also predict relations.
 
     Args:
         size (int): The embedding size.
@@ -49,14 +50,14 @@ def multiplied(size: int, epochs: int, n3: float = 0.05) -> Stage:
         "reciprocal": True,
         "n3": n3,
         "relation_prediction": 4.0,
-        "precision": "bfloat16",
+        "precision": fast_precision(),
     }
     training = {"optimizer": "adagrad", "lr": 0.1, "batch_size": 256}
     return Stage("l", model, training | _validated(epochs))
 
 
 def dropped(size: int, epochs: int) -> Stage:
-    r"""Embeddings of few facts, which dropout keeps from learning them by heart.
+    r"""Embeddings for few facts, with dropout against overfitting.
 
     Args:
         size (int): The embedding size.
@@ -78,7 +79,7 @@ def features(letters: str, epochs: int, kinds: bool) -> Stage:
     Args:
         letters (str): The experts.
         epochs (int): The maximum number of epochs.
-        kinds (bool): Whether evidence of different kinds adds up.
+        kinds (bool): Whether to add up evidence of different kinds.
     """
     model: dict[str, Any] = {"num_negatives": None}
     if "n" in letters:
@@ -92,7 +93,8 @@ def features(letters: str, epochs: int, kinds: bool) -> Stage:
 
 
 def of_few_triples(letters: str, size: int = 128) -> tuple[Stage, ...]:
-    r"""What does best on one small knowledge base or another; validation chooses.
+    r"""The stages that work best on various small knowledge bases; validation
+    chooses among them.
 
     Args:
         letters (str): The experts without embeddings.
@@ -108,10 +110,11 @@ def of_few_triples(letters: str, size: int = 128) -> tuple[Stage, ...]:
 
 
 def sampled(letters: str, size: int, epochs: int) -> Stage:
-    r"""Experts of many entities: the cost of a batch does not grow with them.
+    r"""Experts for many entities: the cost of a batch does not depend on their
+    number.
 
     Args:
-        letters (str): The experts, embeddings among them.
+        letters (str): The experts, including embeddings.
         size (int): The embedding size.
         epochs (int): The maximum number of epochs.
     """
@@ -121,7 +124,7 @@ def sampled(letters: str, size: int, epochs: int) -> Stage:
 
 
 def sampled_features(letters: str, epochs: int) -> Stage:
-    r"""Paths, numbers and evidence of many entities.
+    r"""Paths, numbers and evidence for many entities.
 
     Args:
         letters (str): The experts.
@@ -132,7 +135,8 @@ def sampled_features(letters: str, epochs: int) -> Stage:
 
 
 def _validated(epochs: int) -> dict[str, int]:
-    """A tenth of the epochs passes between validations, but embeddings of few facts
-    know them by heart soon; two validations may bring nothing."""
+    """Validates after every tenth of the epochs, but at most four epochs apart, because
+    embeddings for few facts overfit soon. Two validations without improvement are
+    tolerated."""
     every = min(4, max(1, epochs // 10))
     return {"epochs": epochs, "validate_every": every, "patience": 2}

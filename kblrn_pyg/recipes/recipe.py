@@ -1,4 +1,4 @@
-"""A recipe: which experts learn together, with which settings, and how they add up."""
+"""A recipe: groups of experts that are trained together, with their settings."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -19,14 +19,14 @@ _OF_ONE_SCORER = ("reciprocal", "n3", "l2", "dura", "relation_prediction", "prec
 
 @dataclass(frozen=True)
 class Stage:
-    r"""Experts that learn together.
+    r"""Experts that are trained together.
 
     Args:
         experts (str): Their letters.
         model (dict, optional): The fields of :class:`ModelSettings` that differ from
             their defaults. (default: :obj:`{}`)
         training (dict, optional): The fields of :class:`FitSettings` that differ
-            from theirs. (default: :obj:`{}`)
+            from their defaults. (default: :obj:`{}`)
     """
 
     experts: str
@@ -55,11 +55,17 @@ class Stage:
         """All settings of the training."""
         return FitSettings(**self.training)
 
+    @property
+    def uses_numbers(self) -> bool:
+        """Whether any of its experts uses numbers."""
+        has_bins = self.model_settings.evidence_bins > 0
+        return "n" in self.experts or ("e" in self.experts and has_bins)
+
     def changed(self, model: Mapping[str, Any], training: Mapping[str, Any]) -> "Stage":
-        r"""Returns a stage of which some settings differ.
+        r"""Returns the stage with some settings changed.
 
         Args:
-            model (dict): Settings of the model. Those that concern none of the
+            model (dict): Settings of the model. Those that apply to none of the
                 experts are left out.
             training (dict): Settings of the training.
         """
@@ -79,7 +85,8 @@ class Stage:
         return replace(self, model=kept | mine, training=self.training | dict(training))
 
     def restricted(self, experts: str) -> "Stage | None":
-        r"""Returns the stage without other experts, or none if nothing is left.
+        r"""Returns the stage without other experts, or :obj:`None` if no expert is
+        left.
 
         Args:
             experts (str): The letters to keep.
@@ -94,12 +101,12 @@ class Stage:
 
 @dataclass(frozen=True)
 class Recipe:
-    r"""How a model is built and trained.
+    r"""The settings for building and training a model.
 
-    The experts of each stage learn apart from those of the others. Of stages with
-    the same experts, the one with the best validation is kept. What they have
-    learned is multiplied, with exponents that a validation set chooses; see
-    :meth:`~kblrn_pyg.training.balance`.
+    The experts of each stage are trained separately from those of the others. Of
+    several stages with the same experts, the one with the best validation is kept.
+    The trained experts are multiplied, with exponents that are chosen on a
+    validation set; see :meth:`~kblrn_pyg.training.balance`.
 
     Args:
         name (str): Its name.
@@ -107,10 +114,10 @@ class Recipe:
         rules (dict, optional): The fields of :class:`RuleSettings` that differ from
             their defaults. (default: :obj:`{}`)
         factors (dict, optional): The exponent of each expert by name, or exponents
-            by relation, of which that of :obj:`"*"` is for all others.
+            by relation, where :obj:`"*"` stands for all other relations.
             (default: :obj:`None`, chosen on a validation set)
-        most_validated (int, optional): The most validation triples that choices are
-            made with, drawn at random. (default: :obj:`None`, all)
+        most_validated (int, optional): The maximum number of validation triples for
+            making choices, drawn at random. (default: :obj:`None`, all)
         why (str, optional): Why it was chosen. (default: :obj:`""`)
 
     Example:
@@ -147,7 +154,8 @@ class Recipe:
 
     @property
     def groups(self) -> list[str]:
-        """The letters of experts that learn together, each once."""
+        """The groups of experts that are trained together, as letters, without
+        duplicates."""
         return list(dict.fromkeys(stage.experts for stage in self.stages))
 
     @property
@@ -167,7 +175,7 @@ class Recipe:
         training: Mapping[str, Any] | None = None,
         rules: Mapping[str, Any] | None = None,
     ) -> "Recipe":
-        r"""Returns a recipe of which some settings differ, in every stage.
+        r"""Returns the recipe with some settings changed, in every stage.
 
         Args:
             model (dict, optional): Settings of the model; :obj:`experts` restricts
@@ -188,7 +196,7 @@ class Recipe:
         return replace(found, stages=_each_once(stages), rules=rules)
 
     def restricted(self, experts: str) -> "Recipe":
-        r"""Returns the recipe of fewer experts.
+        r"""Returns the recipe with fewer experts.
 
         Args:
             experts (str): The letters to keep.
@@ -202,7 +210,7 @@ class Recipe:
         return replace(self, stages=_each_once(filter(None, kept)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns plain values, as files hold them; what says nothing is left out."""
+        """Returns plain values, as stored in files, without empty ones."""
         values = asdict(self) | {"stages": [asdict(one) for one in self.stages]}
         return {
             name: value for name, value in values.items() if value not in (None, {}, "")
@@ -210,7 +218,7 @@ class Recipe:
 
 
 def _each_once(stages: Iterable[Stage]) -> tuple[Stage, ...]:
-    """Leaves out stages that have become the same by changes."""
+    """Removes stages that changes have made equal."""
     found: list[Stage] = []
     for stage in stages:
         if stage not in found:

@@ -1,4 +1,4 @@
-"""What tuning tries: the settings of a stage, and where they lie."""
+"""The search space of tuning: the settings of a stage and their ranges."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from kblrn_pyg.settings import concerns, used_by
 
 
 class Trial(Protocol):
-    """What suggests values, as a trial of Optuna does."""
+    """The interface of objects that suggest values, such as trials of Optuna."""
 
     def suggest_categorical(self, name: str, choices: Any) -> Any:
         """Suggests one of several values."""
@@ -35,7 +35,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Range:
-    """Positive numbers to choose from, of which small ones are as likely."""
+    """Positive numbers to choose from, on a logarithmic scale."""
 
     low: float
     high: float
@@ -76,7 +76,7 @@ def suggest_stage(base: Stage, trial: Trial, fixed: Mapping[str, Any]) -> Stage:
     r"""Returns a stage with settings that a trial suggests.
 
     Args:
-        base (Stage): What is not suggested.
+        base (Stage): The settings that are not suggested.
         trial (Trial): The trial.
         fixed (dict): The names of settings that are not to be suggested.
     """
@@ -102,7 +102,8 @@ def suggest_stage(base: Stage, trial: Trial, fixed: Mapping[str, Any]) -> Stage:
 
 
 def parameters_of(stage: Stage, fixed: Mapping[str, Any]) -> dict[str, Any] | None:
-    r"""Returns what a trial must suggest to get a stage, if any trial can.
+    r"""Returns the values that a trial must suggest to get a stage, if that is
+    possible.
 
     Args:
         stage (Stage): The stage.

@@ -1,8 +1,9 @@
-"""How long a stage takes on this machine, measured by its first batches."""
+"""Estimates the time of a stage on this machine from its first batches."""
 
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import Any
 
 import torch
@@ -27,7 +28,7 @@ _FEW_RANKED, _MORE_RANKED = 8, 200
 
 @dataclass(frozen=True)
 class StageTime:
-    r"""The time of a stage.
+    r"""The estimated time of a stage.
 
     Args:
         batch (float): The seconds of a batch.
@@ -58,10 +59,10 @@ def measure(
     rules: RuleSet | None,
     device: str = "cpu",
 ) -> StageTime:
-    r"""Measures the first batches of a stage, and some validation queries.
+    r"""Times the first batches of a stage, and some validation queries.
 
-    Random numbers are left as they were. Of several processes, the first one is
-    believed.
+    The random number generators are not affected. With several processes, the
+    measurement of the first one is used.
 
     Args:
         stage (Stage): The stage.
@@ -90,7 +91,7 @@ def measure(
 
 
 def build(stage: Stage, data: HeteroData, rules: RuleSet | None) -> KBLRN:
-    r"""Makes the model of a stage.
+    r"""Creates the model of a stage.
 
     Args:
         stage (Stage): The stage.
@@ -109,8 +110,9 @@ def _batch_seconds(
     groups = [{"params": list(model.parameters()), "lr": 1e-6}]
     optimizer = make_optimizer(optimizer_name, groups)
     seconds: list[float] = []
-    # The first batches compile and allocate.
-    for number, batch in enumerate(loader, start=1):
+    # The first batches compile and allocate; few ones are gone through again.
+    again = chain.from_iterable(repeat(loader))
+    for number, batch in enumerate(again, start=1):
         start = time.perf_counter()
         optimizer.zero_grad()
         loss = model.loss(*batch)

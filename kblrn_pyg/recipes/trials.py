@@ -1,7 +1,7 @@
-"""The file of all trials, which Optuna keeps in SQLite."""
+"""The SQLite file in which Optuna stores all trials."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,25 +31,67 @@ def open_study(path: Path | None, name: str) -> Any:
     with stored_trials(path, MALFORMED):
         study = optuna.create_study(
             study_name=name,
-            storage=None if path is None else f"sqlite:///{path.resolve()}",
+            storage=None if path is None else _storage(path.resolve()),
             direction="maximize",
             pruner=optuna.pruners.MedianPruner(n_startup_trials=_UNPRUNED),
             load_if_exists=True,
         )
-        # A search that goes on must not try again what it has tried.
-        study.sampler = optuna.samplers.TPESampler(seed=len(study.trials))
+        study.get_trials(deepcopy=False)  # all of which must be readable
     return study
+
+
+def _storage(path: Path) -> Any:
+    """Returns the storage of trials in a file, whatever characters its path has.
+
+    Within an address, a question mark or a brace would lead to another file.
+    """
+    from optuna.storages import RDBStorage
+
+    def connect() -> sqlite3.Connection:
+        return sqlite3.connect(path, check_same_thread=False)
+
+    return RDBStorage(f"sqlite:///{TRIALS_NAME}", {"creator": connect})
+
+
+def sampler_of(number: int) -> Any:
+    r"""Returns the sampler that suggests the next trial.
+
+    Args:
+        number (int): The number of finished trials.
+    """
+    from optuna.samplers import TPESampler
+
+    return TPESampler(seed=number)
+
+
+def enqueue(study: Any, wanted: Sequence[Mapping[str, Any]]) -> None:
+    r"""Enqueues trials, except those that are finished or already waiting.
+
+    Args:
+        study (optuna.Study): The study.
+        wanted (sequence): The values of each trial.
+    """
+    from optuna.trial import TrialState
+
+    states = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.WAITING)
+    there = [
+        one.system_attrs.get("fixed_params") for one in study.get_trials(states=states)
+    ]
+    for values in wanted:
+        if values not in there:
+            study.enqueue_trial(dict(values))
 
 
 @contextmanager
 def stored_trials(
     path: Path | None, others: tuple[type[Exception], ...] = ()
 ) -> Iterator[None]:
-    r"""Tells in one line that trials can neither be read nor written.
+    r"""Raises a one-line error if trials can neither be read nor written.
 
     Args:
         path (pathlib.Path, optional): The file, if there is one.
-        others (tuple, optional): What else may be raised. (default: :obj:`()`)
+        others (tuple, optional): Other exceptions that may be raised.
+            (default: :obj:`()`)
     """
     from optuna.exceptions import StorageInternalError
     from sqlalchemy.exc import SQLAlchemyError
@@ -64,7 +106,7 @@ def stored_trials(
 
 
 def _check(path: Path) -> None:
-    """Looks at all pages of a file, which SQLite would do only when it needs them."""
+    """Checks all pages of a file, which SQLite would only do when it needs them."""
     if not path.exists():
         return
     if not path.is_file():

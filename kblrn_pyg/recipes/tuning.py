@@ -1,4 +1,4 @@
-"""Tuning the settings of a recipe by Optuna."""
+"""Tunes the settings of a recipe with Optuna."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,13 @@ from kblrn_pyg.recipes.files import PLAN_PATH, RECIPE_NAME, write_recipe
 from kblrn_pyg.recipes.material import Material
 from kblrn_pyg.recipes.recipe import Recipe, Stage
 from kblrn_pyg.recipes.space import parameters_of, suggest_stage
-from kblrn_pyg.recipes.trials import TRIALS_NAME, open_study, stored_trials
+from kblrn_pyg.recipes.trials import (
+    TRIALS_NAME,
+    enqueue,
+    open_study,
+    sampler_of,
+    stored_trials,
+)
 from kblrn_pyg.rules import RuleSet
 from kblrn_pyg.training import Progress, Run
 
@@ -25,13 +31,13 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class TuneResult:
-    r"""What tuning has found.
+    r"""The result of tuning.
 
     Args:
-        recipe (Recipe): The best stages, to train by.
+        recipe (Recipe): The recipe with the best stages.
         mrr (dict): The MRR of each of them on the validation set, by the letters of
             its experts.
-        trials (dict): The number of trials of each, pruned ones included.
+        trials (dict): The number of trials of each, including pruned ones.
     """
 
     recipe: Recipe
@@ -50,22 +56,23 @@ def tune(
     device: str = "auto",
     **fixed: Any,
 ) -> TuneResult:
-    r"""Looks for good settings of the stages of a recipe.
+    r"""Searches for good settings of the stages of a recipe.
 
     Each stage is tuned on its own, by its MRR on the validation set; embeddings get
     two thirds of the trials. The first trials are the stages of the recipe. Trials
-    that are worse than the median of the others after as many epochs are pruned.
+    that are worse than the median of the others after the same number of epochs are
+    pruned.
 
     Args:
         data (HeteroData or Data): The knowledge base.
         val (HeteroData or Data): The split to validate on.
-        filter_with (sequence, optional): Further splits whose answers do not count
+        filter_with (sequence, optional): Additional splits whose answers do not count
             as wrong in validation. (default: :obj:`()`)
         trials (int, optional): The number of trials. (default: :obj:`30`)
         recipe (str or Recipe, optional): The recipe to start from; see
             :meth:`train_by_recipe`. (default: :obj:`"auto"`)
-        run (Run, optional): The folder that keeps all trials, in SQLite. If it has
-            some, tuning goes on with them. (default: :obj:`None`, keep nothing)
+        run (Run, optional): The folder that stores all trials, in SQLite. If it has
+            some, tuning continues from them. (default: :obj:`None`, keep nothing)
         progress (bool, optional): Whether to show progress bars.
             (default: :obj:`False`)
         device (str, optional): See :meth:`train_by_recipe`.
@@ -147,17 +154,17 @@ class _Search:
         # Those that a killed process has begun, and nobody will end.
         for trial in study.get_trials(states=(TrialState.RUNNING,)):
             study.tell(trial.number, state=TrialState.FAIL)
-        if not study.trials:
-            for one in stages:
-                if (values := parameters_of(one, self.fixed)) is not None:
-                    study.enqueue_trial(values)
+        first = [parameters_of(one, self.fixed) for one in stages]
+        enqueue(study, [values for values in first if values is not None])
         ended = (TrialState.COMPLETE, TrialState.PRUNED)
         share = self._share(group, trials)
-        missing = share - len(study.get_trials(states=ended))
-        if missing > 0:
-            study.optimize(lambda one: self._mrr(stages[0], one), n_trials=missing)
+        while (number := len(study.get_trials(states=ended))) < share:
+            # What is tried depends on what was: a search that was killed, and goes
+            # on, ends as another one does.
+            study.sampler = sampler_of(number)
+            study.optimize(lambda one: self._mrr(stages[0], one), n_trials=1)
         best = suggest_stage(stages[0], study.best_trial, self.fixed)
-        return best, study.best_value, len(study.get_trials(states=ended))
+        return best, study.best_value, number
 
     def _share(self, group: str, trials: int) -> int:
         groups = self.plan.groups

@@ -1,4 +1,4 @@
-"""How far the probabilities of a model can be trusted."""
+"""The report's section about the reliability of probabilities."""
 
 from kblrn_pyg.data.kb import num_edges
 from kblrn_pyg.evaluation import reliability_of

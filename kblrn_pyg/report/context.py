@@ -1,4 +1,4 @@
-"""What the sections of a report are made from."""
+"""The data that the sections of a report are created from."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,12 +13,12 @@ from kblrn_pyg.runs import Splits, other_answers
 
 @dataclass(frozen=True)
 class Context:
-    r"""The model that a report is about, and how much to show of it.
+    r"""The model of a report, and the amount of detail to show.
 
     Args:
         model (KBLRN): The model.
         splits (dict): The splits of its data set.
-        max_relations (int): At most how many relations a section about an
+        max_relations (int): The maximum number of relations that a section about an
             expert shows.
         progress (bool, optional): Whether to show progress bars.
             (default: :obj:`False`)
@@ -31,7 +31,7 @@ class Context:
 
     @cached_property
     def relations(self) -> list[int]:
-        """All relations, the one with the most test triples first."""
+        """All relations, those with the most test triples first."""
         train, test = self.train, self.splits["test"]
         counts = [
             (-test[kind].edge_label_index.size(1), -train[kind].edge_index.size(1))

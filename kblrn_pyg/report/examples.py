@@ -37,7 +37,7 @@ _VERDICTS = (("right", "✓ right"), ("near", "≈ near"), ("wrong", "✗ wrong"
 
 
 class Example(NamedTuple):
-    """A test query, and how the model answers it."""
+    """A test query with the model's answers."""
 
     side: str
     kind: int  # see 'kinds'
@@ -51,7 +51,7 @@ class Example(NamedTuple):
 def examples_section(
     context: Context, table: RankTable, num_examples: int, seed: int
 ) -> Section | None:
-    """Shows some queries, some of them answered well and some badly."""
+    """Shows some queries, some of them answered correctly and some not."""
     rows = choose_rows(table, num_examples, seed)
     if not rows:
         return None
@@ -69,9 +69,9 @@ def examples_section(
 def choose_rows(table: RankTable, number: int, seed: int = 0) -> list[int]:
     r"""Chooses rows of a rank table to show: right ones, then wrong ones.
 
-    If possible, a third of them have rank 1, a third a rank up to 10, and a
-    third a worse one. Each is drawn from the relation that has been drawn least.
-    No triple is drawn twice, and self-loops only if there is nothing else.
+    If possible, a third of them have rank 1, a third a rank up to 10, and a third a
+    worse one. Each is drawn from the relation that has been drawn least often. No
+    triple is drawn twice, and self-loops are drawn only if there is nothing else.
 
     Args:
         table (RankTable): The ranks.
@@ -105,7 +105,8 @@ def kinds(table: RankTable) -> np.ndarray:
 
 
 def find_example(context: Context, table: RankTable, row: int) -> Example:
-    """Asks the query of a row of the test split's ranks, and explains its answers."""
+    """Runs the query of a row of the test split's ranks, and explains its
+    answers."""
     model, known, side = context.model, context.known, SIDES[table.side[row]]
     head, rel, tail = (int(c[row]) for c in (table.head, table.relation, table.tail))
     true = head if side == "head" else tail

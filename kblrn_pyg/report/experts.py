@@ -36,9 +36,9 @@ _NUM_OPEN = 2
 
 @singledispatch
 def expert_section(expert: Module, context: Context) -> Section | None:
-    r"""Returns the section about an expert of a model, by default none.
+    r"""Returns the section about an expert of a model, by default :obj:`None`.
 
-    A section about an expert of one's own is registered as for any
+    Register a section about your own expert as for any
     :meth:`functools.singledispatch`:
 
     .. code-block:: python
@@ -50,7 +50,7 @@ def expert_section(expert: Module, context: Context) -> Section | None:
 
     Args:
         expert (Expert): The expert.
-        context (Context): The model, its data set, and how much to show.
+        context (Context): The model, its data set, and the amount of detail.
     """
     return None
 

@@ -16,7 +16,7 @@ _MARGIN = 0.05  # in inches
 
 
 def pictures(figure: Figure, description: str) -> list[Html]:
-    """Returns each axes of a figure as an image of its own and closes it.
+    """Returns each axes of a figure as a separate image, and closes the figure.
 
     Separate images can be arranged in a window of any width, and identifiers
     inside of one SVG do not clash with those of another.

@@ -1,4 +1,4 @@
-"""HTML in which all text is escaped that is not HTML already."""
+"""HTML generation that escapes all text."""
 
 import html
 import re

@@ -1,4 +1,4 @@
-"""All sections on one page that needs no other file."""
+"""All sections on a single page that needs no other file."""
 
 import base64
 import hashlib
@@ -31,10 +31,10 @@ def report_page(
     seed: int = 0,
     progress: bool = False,
 ) -> str:
-    r"""Returns a page of HTML about a run, which needs no other file.
+    r"""Returns a self-contained HTML page about a run.
 
-    The same run always gives the same page. Each expert of the model can have a
-    section of its own; see :meth:`~kblrn_pyg.report.expert_section`.
+    The same run always gives the same page. Each expert of the model can have its
+    own section; see :meth:`~kblrn_pyg.report.expert_section`.
 
     Args:
         path (str): The folder of the run.
@@ -43,10 +43,10 @@ def report_page(
         settings (dict): Its settings.
         num_examples (int, optional): The number of test queries that are
             shown with their answers. (default: :obj:`6`)
-        max_relations (int, optional): At most how many relations the sections
+        max_relations (int, optional): The maximum number of relations that the sections
             about experts show, those with the most test triples.
             (default: :obj:`6`)
-        seed (int, optional): The seed of the choice of test queries.
+        seed (int, optional): The seed for choosing test queries.
             (default: :obj:`0`)
         progress (bool, optional): Whether to show progress bars.
             (default: :obj:`False`)

@@ -1,4 +1,4 @@
-"""How the model was trained: loss and validation by epoch, and the settings."""
+"""The training of the model: loss and validation by epoch, and the settings."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -46,7 +46,8 @@ def _how_it_went(history: History, is_named: bool) -> str:
 
 
 def settings_section(settings: Mapping[str, Any], instance: str) -> Section:
-    """Lists the settings, group by group, but not those of experts that it lacks."""
+    """Lists the settings, group by group, except those of experts that the model
+    lacks."""
     groups: dict[str, dict[str, Any]] = {"run": {}}
     for name, value in settings.items():
         if isinstance(value, Mapping):

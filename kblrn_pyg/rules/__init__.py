@@ -1,4 +1,4 @@
-"""Rules, with paths or with constants: mining them, files, and where they hold."""
+"""Rules, with paths or with constants: mining, files, and where they hold."""
 
 from typing import TYPE_CHECKING
 

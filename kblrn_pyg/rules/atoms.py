@@ -19,7 +19,7 @@ _UNSAFE = re.compile(r"[%(),<=>?\s\x00-\x1f\x7f\ufeff]|^[A-Z]$")
 
 @dataclass(frozen=True)
 class ParsedRule:
-    """A rule as a file has it, with the measures that it states."""
+    """A rule from a file, with the measures that the file states."""
 
     body: Sequence[Atom]
     head: Atom
@@ -60,6 +60,12 @@ class FileNames:
         self.is_encoded = is_encoded
         self._id_of = {name: i for i, name in enumerate(entities or ())}
         self._relation_of: dict[str, int] = {}
+        # A label with its identifier; each byte of a letter may be three characters.
+        longest = [
+            max(map(len, n), default=0)
+            for n in (relations.identifiers, relations.labels)
+        ]
+        self.longest_relation = 12 * (sum(longest) + 3)
 
     def relation(self, text: str) -> int:
         """Returns the id of a relation."""
@@ -80,7 +86,7 @@ class FileNames:
         return self._id_of[name]
 
     def knows(self, relation: str, *terms: str, variable: "re.Pattern[str]") -> bool:
-        """Tells whether all names of an atom are known."""
+        """Returns whether all names of an atom are known."""
         try:
             self.relation(relation)
             return [self.term(term, variable) for term in terms] != []
@@ -89,7 +95,7 @@ class FileNames:
 
 
 def quoted(name: str) -> str:
-    r"""Returns a name without characters that rules have a use for.
+    r"""Returns a name in which characters with a meaning in rules are encoded.
 
     Example:
         >>> quoted("Paris, Texas"), quoted("X"), quoted("über")
@@ -101,17 +107,16 @@ def quoted(name: str) -> str:
 
 
 class AnyburlAtoms:
-    r"""Reads lists of atoms such as :obj:`r(X,A), s(A,c)`, whose names may have any
-    character as long as only one reading has known names.
+    r"""Reads lists of atoms such as :obj:`r(X,A), s(A,c)`, whose names may contain
+    any character, as long as only one way to split them gives known names.
 
     Args:
         names (FileNames): The known names.
     """
 
     _VARIABLE = re.compile("[A-Z]")
-    _ATOM = re.compile(r"(.+?)\(\s*([^(),]+?)\s*,\s*([^(),]+?)\s*\)(?:, *|$)")
-    _FIRST_VARIABLE = re.compile(r"\s*([A-Z])\s*,\s*(.+?)\s*")
-    _SECOND_VARIABLE = re.compile(r"\s*(.+?)\s*,\s*([A-Z])\s*")
+    # Without spaces around terms, which would be tried in many ways.
+    _ATOM = re.compile(r"(.+?)\(([^(),]+),([^(),]+)\)(?:, *|$)")
 
     def __init__(self, names: FileNames) -> None:
         self.names = names
@@ -128,9 +133,7 @@ class AnyburlAtoms:
         return relation, term(first, self._VARIABLE), term(second, self._VARIABLE)
 
     def _split(self, text: str) -> list[tuple[str, str, str]]:
-        found = list(self._ATOM.finditer(text))
-        is_all = bool(found) and found[-1].end() == len(text)
-        plain = [(m[1], m[2], m[3]) for m in found] if is_all else []
+        plain = self._plain(text)
         is_simple = text.count("(") == 1 and text.count(",") == 1
         if is_simple or self.names.entities is None:
             return plain
@@ -141,15 +144,31 @@ class AnyburlAtoms:
             raise DataError(f"{text!r} can be read in several ways")
         return readings[0] if readings else plain
 
+    def _plain(self, text: str) -> list[tuple[str, str, str]]:
+        """Reads atoms one behind the other, as far as that leads to the end."""
+        found, at = [], 0
+        while at < len(text):
+            # Searching from here on would begin anew at each character.
+            match = self._ATOM.match(text, at)
+            if match is None:
+                return []
+            found.append((match[1], match[2].strip(), match[3].strip()))
+            at = match.end()
+        return found
+
     def _readings(self, text: str) -> list[tuple[str, str, str]]:
         """Returns all ways to read a text as one atom with a variable."""
         found: list[tuple[str, str, str]] = []
-        for at in [match.start() for match in re.finditer(r"\(", text)]:
+        end = self.names.longest_relation + 1  # behind which no relation can end
+        for at in [match.start() for match in re.finditer(r"\(", text[:end])]:
             relation, terms = text[:at], text[at + 1 : -1]
-            for pattern in (self._FIRST_VARIABLE, self._SECOND_VARIABLE):
-                match = pattern.fullmatch(terms)
-                if match and relation and text.endswith(")"):
-                    found.append((relation, match[1], match[2]))
+            first, _, behind = (term.strip() for term in terms.partition(","))
+            before, _, last = (term.strip() for term in terms.rpartition(","))
+            if relation and text.endswith(")"):
+                if self._VARIABLE.fullmatch(first) and behind:
+                    found.append((relation, first, behind))
+                if self._VARIABLE.fullmatch(last) and before:
+                    found.append((relation, before, last))
         return list(dict.fromkeys(found))  # 'X,Y' fits both
 
     def _knows(self, atom: tuple[str, str, str]) -> bool:

@@ -1,4 +1,4 @@
-"""From rules in any order to columns, after a look at whether they are rules."""
+"""Validates rules in any order and turns them into columns."""
 
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import Any
@@ -65,13 +65,14 @@ def rule_columns(
 def check_codes(
     head: Ids, steps: Ids, num_relations: int, semantics: Semantics
 ) -> None:
-    r"""Refuses rules about relations that do not exist, or against their semantics.
+    r"""Refuses rules about unknown relations, or rules that contradict their
+    semantics.
 
     Args:
         head (numpy.ndarray): The relation that each rule predicts.
         steps (numpy.ndarray): The codes of each body, filled up with -1.
         num_relations (int): The number of relations.
-        semantics (Semantics): When the bodies hold.
+        semantics (Semantics): The semantics of the bodies.
     """
     if len(head) and not 0 <= head.min() <= head.max() < num_relations:
         raise ValueError("'head' must hold ids of 'relations'")

@@ -1,4 +1,4 @@
-"""What columns of path rules and of rules with constants have in common."""
+"""The base class of columns of path rules and of rules with constants."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -38,14 +38,20 @@ def largest_in_groups(
     values: NDArray[Any], group: NDArray[np.integer], number: int
 ) -> Ids:
     """Returns the rows with the largest values of each group, the largest first."""
+    if not number >= 0:
+        raise ValueError(
+            f"'max_rules_per_relation' must not be negative (got {number})"
+        )
     order = order_in_groups(values, group)
     return order[_places_in_groups(group[order]) < number]
 
 
 def reaching(rules: Any, **least: float) -> NDArray[np.bool_]:
-    """Tells which rules reach all thresholds, given by the names of measures."""
+    """Returns which rules reach all thresholds, given by the names of measures."""
     keep = np.ones(len(rules), bool)
     for measure, value in least.items():
+        if value != value:  # which is larger than nothing
+            raise ValueError(f"the least {measure} must be a number (got {value})")
         if value > 0:
             keep &= getattr(rules, measure) >= value  # false where unknown
     return keep
@@ -54,15 +60,22 @@ def reaching(rules: Any, **least: float) -> NDArray[np.bool_]:
 def is_among(
     column: NDArray[np.integer], wanted: Iterable[int | str], relations: Sequence[str]
 ) -> NDArray[np.bool_]:
-    """Tells which rows of a column hold relations that are given by name or by id."""
+    """Returns which rows of a column hold relations that are given by name or by id."""
     names = Names("relation", relations)
     is_wanted = np.zeros(len(relations), bool)
-    is_wanted[[names.find(one) for one in wanted]] = True
+    is_wanted[[names.find(one) for one in list_of(wanted)]] = True
     return is_wanted[column]
 
 
+def list_of(relations: Iterable[int | str]) -> list[int | str]:
+    """Lists relations, and refuses a name alone, whose letters would be names."""
+    if isinstance(relations, str):
+        raise ValueError(f"'relations' must be a list of them (got {relations!r})")
+    return list(relations)
+
+
 def same_columns(one: Any, other: Any, columns: Iterable[str]) -> bool:
-    """Tells whether two rule sets have equal columns."""
+    """Returns whether two rule sets have equal columns."""
     return all(
         np.array_equal(getattr(one, name), getattr(other, name)) for name in columns
     )
@@ -74,10 +87,10 @@ def check_same_names(
     r"""Refuses names other than those of the rules.
 
     Args:
-        kind (str): What has names, in the plural: :obj:`"relations"`.
+        kind (str): The kind of named things, in the plural: :obj:`"relations"`.
         ours (sequence): The names of the rules.
         theirs (sequence): The names of others.
-        whose (str, optional): What has these. (default: :obj:`"data"`)
+        whose (str, optional): The owner of these names. (default: :obj:`"data"`)
     """
     if ours is theirs or list(ours) == list(theirs):
         return

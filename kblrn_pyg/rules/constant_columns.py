@@ -1,4 +1,4 @@
-"""Columns of rules with constants: what they are, and what they must not hold."""
+"""Columns of rules with constants, and checks of their content."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ COLUMNS = (*HEAD_AND_BODY, *MEASURES)
 
 
 def as_column(name: str, values: ArrayLike) -> Column:
-    """Returns values as a column, after a look at whether they fit."""
+    """Returns values as a column, after checking them."""
     array = np.asarray(values)
     if array.size == 0:
         return np.empty(0, np.int32)
@@ -43,14 +43,14 @@ def column_of_tensor(name: str, values: Any) -> Column:
 
 
 class Sizes(NamedTuple):
-    r"""What the ids of rules are of.
+    r"""The numbers of ids that rules may use.
 
     Args:
         num_codes (int): The number of codes of steps.
         num_entities (int): The number of entities.
         num_intervals (numpy.ndarray): The number of intervals of each attribute.
-            Attributes have codes behind those of steps, and intervals stand in place
-            of entities.
+            The codes of attributes follow those of steps, and intervals take the
+            place of entities.
     """
 
     num_codes: int
@@ -72,7 +72,7 @@ class Sizes(NamedTuple):
 
 
 def check_ranges(columns: dict[str, Column], sizes: Sizes) -> None:
-    """Refuses columns of different lengths, and ids that do not exist."""
+    """Refuses columns of different lengths, and unknown ids."""
     size = len(columns["head_code"])
     for name, column in columns.items():
         if column.ndim != 1 or len(column) != size:
@@ -124,7 +124,7 @@ def _check_part(columns: dict[str, Column], part: str, whole: str) -> None:
 
 
 def is_ascending(columns: Sequence[Column]) -> bool:
-    """Tells whether rows ascend, and so differ."""
+    """Returns whether rows ascend, and so differ."""
     is_less = np.zeros(max(len(columns[0]) - 1, 0), bool)
     is_same = ~is_less
     for column in columns:
@@ -146,7 +146,7 @@ def order_of(columns: Sequence[Column]) -> NDArray[np.int64]:
 
 
 def repeated_rows(columns: Sequence[Column]) -> NDArray[np.bool_]:
-    """Tells which rows were there before."""
+    """Returns which rows were there before."""
     size = len(columns[0])
     repeated = np.zeros(size, bool)
     if is_ascending(columns):  # as mined rules are, without sorting them

@@ -1,20 +1,14 @@
-"""Counting rules with constants: all of them, or those that are given."""
+"""Counts rules with constants: all of them, or given ones."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from kblrn_pyg.kernels.constant_rules import (
-    Features,
-    count_holders,
-    count_rules,
-    find_features,
-    mine_features,
-    stable_order,
-)
+from kblrn_pyg.kernels.constant_rules import count_rules, mine_features, stable_order
+from kblrn_pyg.kernels.entity_features import Features, count_holders, find_features
 from kblrn_pyg.kernels.threads import default_threads, run_all
 from kblrn_pyg.progress import ProgressBar
 from kblrn_pyg.rules.columns import Ids
@@ -23,18 +17,20 @@ from kblrn_pyg.rules.constants import ConstantRuleSet
 
 logger = logging.getLogger(__name__)
 
+Found = TypeVar("Found")
+
 # Each thread is given features many times, so that all end together.
 _PARTS_A_THREAD = 32
 
 
 class Thresholds(NamedTuple):
-    r"""What a rule must reach.
+    r"""The thresholds of rules.
 
     Args:
-        support (int): The least support.
-        confidence (float, optional): The least standard confidence.
+        support (int): The minimum support.
+        confidence (float, optional): The minimum standard confidence.
             (default: :obj:`0.0`)
-        pca_confidence (float, optional): The least PCA confidence.
+        pca_confidence (float, optional): The minimum PCA confidence.
             (default: :obj:`0.0`)
     """
 
@@ -43,7 +39,7 @@ class Thresholds(NamedTuple):
     pca_confidence: float = 0.0
 
     def keep(self, support: Ids, body: Ids, pca_body: Ids) -> np.ndarray:
-        """Tells which rules reach them; bodies are not empty."""
+        """Returns which rules reach them; bodies are not empty."""
         return (
             (support >= self.support)
             & (support / body >= self.confidence)
@@ -72,25 +68,58 @@ _NO_RULES = CountedRules(np.empty(0, np.int64), *(np.empty(0, np.int32),) * 3)
 
 
 def examples(features: Features, max_degree: int) -> np.ndarray:
-    """Tells which entities are examples of rules, and says how many are none."""
+    """Returns which entities are examples of rules, and logs how many are not."""
     counted = np.diff(features.ptr) <= max_degree
     if not counted.all():
+        number = np.count_nonzero(~counted)
         logger.info(
-            "%s entities with more than %s features are no examples of rules",
-            f"{np.count_nonzero(~counted):,}",
+            "%s with more than %s features %s not used as examples of rules",
+            "1 entity" if number == 1 else f"{number:,} entities",
             f"{max_degree:,}",
+            "is" if number == 1 else "are",
         )
     return counted
 
 
-def say_too_many(max_rules: int, least: int) -> None:
-    """Says that the least support is raised."""
+def with_enough_support(
+    find: Callable[[int], Found | None], least: int, max_rules: int
+) -> tuple[int, Found]:
+    r"""Finds rules, with more support if they are too many otherwise, which is said.
+
+    Args:
+        find (callable): Returns the rules of a least support, or nothing if there are
+            too many.
+        least (int): The least support that is asked for.
+        max_rules (int): The largest number of rules.
+
+    Returns:
+        The least support that leaves no more than these, and the rules.
+    """
+    found = find(least)
+    if found is not None:
+        return least, found
+    too_little, enough = least, 2 * least
+    while (found := find(enough)) is None:
+        too_little, enough = enough, 2 * enough
+    while enough - too_little > 1:
+        found = None  # two of them may be too much for the memory
+        middle = (too_little + enough) // 2
+        found = find(middle)
+        if found is None:
+            too_little = middle
+        else:
+            enough = middle
+    if found is None:
+        found = find(enough)
+    assert found is not None
     logger.info(
-        "more than %s rules with constants have a support of %s: only those of more "
-        "are kept",
+        "more than %s rules with constants have a support of %s: only those of at "
+        "least %s are kept",
         f"{max_rules:,}",
-        least,
+        f"{least:,}",
+        f"{enough:,}",
     )
+    return enough, found
 
 
 def count_all(
@@ -102,14 +131,15 @@ def count_all(
     first: CountedRules | None = None,
     progress: bool = True,
 ) -> CountedRules | None:
-    r"""Finds all rules that reach thresholds, or nothing if there are too many.
+    r"""Finds all rules that reach the thresholds, or returns :obj:`None` if there
+    are too many.
 
     Args:
         features (Features): The features of entities.
         counted (numpy.ndarray): Whether each entity is an example of rules.
         rows (numpy.ndarray): The features that are bodies.
-        thresholds (Thresholds): What rules must reach.
-        max_rules (int): The largest number of rules.
+        thresholds (Thresholds): The thresholds of rules.
+        max_rules (int): The maximum number of rules.
         first (CountedRules, optional): Rules that come before all others.
             (default: :obj:`None`)
         progress (bool, optional): Whether to show a progress bar if it takes some
@@ -146,14 +176,14 @@ def count_all(
 def count_given(
     features: Features, counted: np.ndarray, rules: ConstantRuleSet, least: int
 ) -> tuple[Ids, np.ndarray, np.ndarray, np.ndarray]:
-    r"""Counts given rules anew, and says how many are left out.
+    r"""Counts given rules again, and logs how many are left out.
 
     Args:
         features (Features): The features of entities.
         counted (numpy.ndarray): Whether each entity is an example of rules.
-        rules (ConstantRuleSet): The rules; those without a body are no pairs of
+        rules (ConstantRuleSet): The rules; those without a body are not pairs of
             features, and are left out.
-        least (int): The least support.
+        least (int): The minimum support.
 
     Returns:
         Where the rules of each feature begin, their targets in order, supports and
@@ -197,7 +227,7 @@ def count_given(
 
 
 def _parts(features: Features, counted: np.ndarray, rows: Ids) -> list[slice]:
-    """Cuts features into parts of about the same work."""
+    """Splits features into chunks of about the same work."""
     degree = np.where(counted, np.diff(features.ptr), 0)
     work = np.add.reduceat(np.append(degree[features.holder], 0), features.holder_ptr)
     work = np.where(np.diff(features.holder_ptr) > 0, work[:-1], 0)

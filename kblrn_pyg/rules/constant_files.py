@@ -18,7 +18,7 @@ _CHUNK = 1 << 16
 
 
 class ConstantFormat(Protocol):
-    """How a text format writes rules with constants."""
+    """The syntax of rules with constants in a text format."""
 
     variables: tuple[str, str, str]
     """The variable of a rule if it comes first in the head, and if it comes second,
@@ -33,7 +33,7 @@ class ConstantFormat(Protocol):
         ...
 
     def parse_atom(self, text: str, names: FileNames) -> list[Atom]:
-        """Reads what :meth:`atom` has written, or something else."""
+        """Parses an atom, such as one that :meth:`atom` has written."""
         ...
 
 
@@ -49,7 +49,7 @@ class ConstantColumns:
         self._columns = {name: array("q") for name in COLUMNS}
 
     def add(self, rule: ParsedRule) -> None:
-        """Adds a rule, or says why it cannot be one."""
+        """Adds a rule, or raises an error with the reason why it cannot be used."""
         head, body = self._encode(rule)
         sizes = tuple(getattr(rule, name) for name in MEASURES)
         _check_sizes(*sizes)
@@ -124,14 +124,14 @@ class ConstantWriter:
 
     Args:
         rules (ConstantRuleSet): The rules.
-        format (ConstantFormat): How they are written.
+        format (ConstantFormat): The format.
     """
 
     rules: ConstantRuleSet
     format: ConstantFormat
 
     def must_encode(self) -> bool:
-        """Tells whether names must be encoded to be read again."""
+        """Returns whether names must be encoded to be read again."""
         if self._can_be_read(is_encoded=False):
             return False
         if not self._can_be_read(is_encoded=True):
@@ -194,7 +194,7 @@ class ConstantWriter:
         )
 
     def _survives(self, code: int, entity: int, place: int, names: FileNames) -> bool:
-        """Tells whether an atom is read as what was written."""
+        """Returns whether an atom is read as what was written."""
         if code == NO_BODY:
             return True
         text = self._text(code, entity, place, self._name_of(names.is_encoded))

@@ -1,4 +1,4 @@
-"""Finding the rules with constants of a knowledge base."""
+"""Mines the rules with constants of a knowledge base."""
 
 from typing import Any
 
@@ -7,18 +7,15 @@ from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg.data import Vocabulary, as_kb, flat_triples
 from kblrn_pyg.kernels.adjacency import build_adjacency
-from kblrn_pyg.kernels.constant_rules import (
-    Features,
-    count_holders,
-    stable_order,
-)
+from kblrn_pyg.kernels.constant_rules import stable_order
+from kblrn_pyg.kernels.entity_features import Features, count_holders
 from kblrn_pyg.rules.constant_columns import ANY, NO_BODY
 from kblrn_pyg.rules.constant_counts import (
     CountedRules,
     Thresholds,
     count_all,
     examples,
-    say_too_many,
+    with_enough_support,
 )
 from kblrn_pyg.rules.constants import ConstantRuleSet
 from kblrn_pyg.rules.entity_features import entity_features, find_intervals
@@ -46,29 +43,30 @@ def mine_constants(
     * *standard confidence*: support divided by the entities for which the body holds;
     * *PCA confidence*: the same, but only entities count with any :math:`r(x, \cdot)`.
 
-    :math:`r(x, c)` and :math:`r(x, \cdot)` are no bodies of :math:`r(x, c)`.
-    With :obj:`bins`, further bodies say that a number of :math:`x` is known, or that
-    it lies in an interval; see :meth:`~kblrn_pyg.data.quantile_intervals`.
+    :math:`r(x, c)` and :math:`r(x, \cdot)` are not used as bodies of
+    :math:`r(x, c)`. With :obj:`bins`, there are additional bodies: a number of
+    :math:`x` is known, or it lies in an interval; see
+    :meth:`~kblrn_pyg.data.quantile_intervals`.
 
     Args:
         data (HeteroData or Data): The knowledge base, or what :meth:`as_kb`
             makes one of.
-        min_support (int, optional): The least support. (default: :obj:`2`)
-        min_confidence (float, optional): The least standard confidence.
+        min_support (int, optional): The minimum support. (default: :obj:`2`)
+        min_confidence (float, optional): The minimum standard confidence.
             (default: :obj:`0.0`)
-        min_pca_confidence (float, optional): The least PCA confidence.
+        min_pca_confidence (float, optional): The minimum PCA confidence.
             (default: :obj:`0.0`)
-        max_rules_per_relation (int, optional): The largest number of rules of
+        max_rules_per_relation (int, optional): The maximum number of rules of
             each relation; those with the largest support are kept.
             (default: :obj:`None`, all)
-        max_rules (int, optional): The largest number of rules that reach the
-            thresholds; the least support is raised until there are no more, which is
-            logged. (default: :obj:`100_000_000`)
-        max_degree (int, optional): Entities with more features than this are no
-            examples of rules, which is logged: the pairs of their features are too
-            many. (default: :obj:`10_000`)
-        bins (int, optional): The largest number of bins of an attribute, a power of
-            two. (default: :obj:`0`, numbers are no bodies)
+        max_rules (int, optional): The maximum number of rules that reach the
+            thresholds; the minimum support is raised until at most this many
+            remain, which is logged. (default: :obj:`100_000_000`)
+        max_degree (int, optional): Entities with more features than this do not
+            count as examples of rules, which is logged, because they have too many
+            pairs of features. (default: :obj:`10_000`)
+        bins (int, optional): The maximum number of bins of an attribute, a power of
+            two. (default: :obj:`0`, no bodies about numbers)
         progress (bool, optional): Whether to show a progress bar.
             (default: :obj:`False`)
     """
@@ -90,9 +88,12 @@ def mine_constants(
     features = entity_features(data, facts, intervals)
     counted = examples(features, max_degree)
     thresholds = Thresholds(min_support, min_confidence, min_pca_confidence)
-    while (found := _mine(features, counted, thresholds, max_rules, progress)) is None:
-        say_too_many(max_rules, thresholds.support)
-        thresholds = thresholds._replace(support=thresholds.support + 1)
+
+    def mine(least: int) -> dict[str, Any] | None:
+        given = features, counted, thresholds._replace(support=least)
+        return _mine(*given, max_rules, progress)
+
+    _, found = with_enough_support(mine, min_support, max_rules)
     both = list(names.relations.identifiers), list(names.entities.identifiers)
     rules = ConstantRuleSet(*both, **found, intervals=intervals)
     return rules.filter(max_rules_per_relation=max_rules_per_relation)

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from kblrn_pyg.data import DataError, Intervals
-from kblrn_pyg.data.ids import check_id
+from kblrn_pyg.data.ids import as_positions, check_id
 from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.rules.columns import (
     UNKNOWN,
@@ -52,12 +52,12 @@ class ConstantRuleSet:
     Both sides are a step from :math:`x` to an entity. A step is a code
     :math:`2 a + d`, as in :class:`RuleSet`: :math:`a(x, d)` for :math:`d = 0`,
     :math:`a(d, x)` for :math:`d = 1`. The body may lead to any entity,
-    :math:`a(x, \cdot)`, and there may be none, which says how usual the head is.
+    :math:`a(x, \cdot)`. A rule without a body states how frequent the head is.
     Rules are ordered by the relation that they predict.
 
-    A body may also say that a number of :math:`x` lies in an interval. Attribute
-    :math:`a` then has the code :math:`2 |\mathcal{R}| + a`, and an interval of it
-    stands in place of an entity.
+    A body may also state that a number of :math:`x` lies in an interval. Attribute
+    :math:`a` then has the code :math:`2 |\mathcal{R}| + a`, and one of its
+    intervals takes the place of an entity.
 
     Args:
         relations (list): The names of all relations.
@@ -67,9 +67,9 @@ class ConstantRuleSet:
         head_entity (numpy.ndarray): The entity that it leads to.
         body_code (numpy.ndarray): The code of the body, -1 for no body.
         body_entity (numpy.ndarray): The entity that it leads to, -1 for any.
-        support (numpy.ndarray): The entities :math:`x` for which body and head
-            hold; -1 where unknown, as in all that follow.
-        body_size (numpy.ndarray): Those for which the body holds.
+        support (numpy.ndarray): The number of entities :math:`x` for which body and
+            head hold; -1 if unknown, as in all following columns.
+        body_size (numpy.ndarray): The number of those for which the body holds.
         pca_body_size (numpy.ndarray): Those of them that the partial completeness
             assumption counts: the predicted step leads from them to any entity.
         intervals (Intervals, optional): The intervals of numbers.
@@ -97,8 +97,8 @@ class ConstantRuleSet:
         intervals: Intervals | None = None,
         **measures: ArrayLike,
     ) -> "ConstantRuleSet":
-        r"""Builds a rule set from rules in any order; of repeated ones, the first
-        counts. Rules come in the order of their columns.
+        r"""Builds a rule set from rules in any order; of repeated rules, the first
+        one is kept. Rules are sorted by their columns.
 
         Args:
             relations (sequence): The names of all relations.
@@ -164,18 +164,19 @@ class ConstantRuleSet:
 
     @property
     def pca_confidence(self) -> NDArray[np.float64]:
-        """The same, of those that the partial completeness assumption counts."""
+        """The same, counting only entities of the partial completeness
+        assumption."""
         return ratio(self.support, self.pca_body_size)
 
     def shrunk_confidence(self, shrinkage: float = 5.0) -> NDArray[np.float64]:
-        r"""Returns PCA confidences that are less for rules with few examples.
+        r"""Returns PCA confidences that are lowered for rules with few examples.
 
         Args:
-            shrinkage (float, optional): What is added to the size of a body.
+            shrinkage (float, optional): The number added to the size of a body.
                 (default: :obj:`5.0`)
         """
         known = (self.support >= 0) & (self.pca_body_size > 0)
-        whole = np.where(known, self.pca_body_size + shrinkage, np.nan)
+        whole = np.where(known, self.pca_body_size + float(shrinkage), np.nan)
         return self.support / whole
 
     def of(self, relation: int) -> slice:
@@ -190,8 +191,7 @@ class ConstantRuleSet:
             index: A boolean mask, or positions in any order; within a
                 relation, their order is kept.
         """
-        index = np.asarray(index)
-        index = np.flatnonzero(index) if index.dtype == bool else index.astype(np.int64)
+        index = as_positions(index, "rules", len(self))
         relation = self.relation[index]
         if (np.diff(relation) < 0).any():
             index = index[np.argsort(relation, kind="stable")]
@@ -208,13 +208,13 @@ class ConstantRuleSet:
         r"""Returns the rules that reach all thresholds; see :meth:`RuleSet.filter`.
 
         Args:
-            min_support (int, optional): The least support.
+            min_support (int, optional): The minimum support.
                 (default: :obj:`0`)
-            min_confidence (float, optional): The least standard confidence.
+            min_confidence (float, optional): The minimum standard confidence.
                 (default: :obj:`0.0`)
-            min_pca_confidence (float, optional): The least PCA confidence.
+            min_pca_confidence (float, optional): The minimum PCA confidence.
                 (default: :obj:`0.0`)
-            max_rules_per_relation (int, optional): The largest number of rules
+            max_rules_per_relation (int, optional): The maximum number of rules
                 of each relation; those with the largest support are kept.
                 (default: :obj:`None`, all)
             relations (iterable, optional): The relations whose rules are kept,
@@ -254,14 +254,16 @@ class ConstantRuleSet:
         return self.select(order_in_groups(values, self.relation))
 
     def best(self, number: int, shrinkage: float = 5.0) -> Ids:
-        r"""Returns the positions of the surest rules of all relations, the surest
-        first, and of equally sure ones those with more support.
+        r"""Returns the positions of the most confident rules of all relations, the
+        most confident first, and of equally confident ones those with more support.
 
         Args:
-            number (int): The largest number of rules.
+            number (int): The maximum number of rules.
             shrinkage (float, optional): See :meth:`shrunk_confidence`.
                 (default: :obj:`5.0`)
         """
+        if number < 0:
+            raise ValueError(f"'number' must not be negative (got {number})")
         worth = np.nan_to_num(self.shrunk_confidence(shrinkage), nan=-1.0)
         index = np.arange(len(self))
         if 0 < number < len(self):  # without sorting all
@@ -271,7 +273,7 @@ class ConstantRuleSet:
         return index[order[:number]]
 
     def merge(self, other: "ConstantRuleSet") -> "ConstantRuleSet":
-        r"""Joins two rule sets; of a rule that is in both, the first stays.
+        r"""Joins two rule sets; of a rule that is in both, the first one is kept.
 
         Args:
             other (ConstantRuleSet): Rules over the same relations and entities, and
@@ -298,7 +300,7 @@ class ConstantRuleSet:
         Args:
             relations (sequence): The names of all relations.
             entities (sequence): The identifiers of all entities.
-            whose (str, optional): What has them. (default: :obj:`"data"`)
+            whose (str, optional): Their owner. (default: :obj:`"data"`)
         """
         check_same_names("relations", self.relations, relations, whose)
         check_same_names("entities", self.entities, entities, whose)
@@ -313,7 +315,7 @@ class ConstantRuleSet:
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "ConstantRuleSet":
-        """Reverses :meth:`to_dict`, and refuses what no rule set can be."""
+        """Reverses :meth:`to_dict`, and refuses invalid content."""
         missing = {"relations", "entities", *COLUMNS} - set(content)
         if missing:
             raise DataError(f"the rules with constants lack {sorted(missing)}")
@@ -339,7 +341,8 @@ class ConstantRuleSet:
 
     @classmethod
     def load(cls, path: PathLike) -> "ConstantRuleSet":
-        r"""Loads the rules with constants of what :meth:`RuleSet.save` wrote.
+        r"""Loads the rules with constants from a file that :meth:`RuleSet.save`
+        wrote.
 
         Args:
             path (str): The file.
@@ -358,7 +361,7 @@ class ConstantRuleSet:
         return RuleSet.build(self.relations, [], []).with_constants(self)
 
     def __eq__(self, other: object) -> bool:
-        """Tells whether all names and columns are the same, in the same order."""
+        """Returns whether all names and columns are the same, in the same order."""
         if not isinstance(other, ConstantRuleSet):
             return NotImplemented
         return (
@@ -386,7 +389,7 @@ class ConstantRuleSet:
         )
 
     def _is_repeated(self) -> NDArray[np.bool_]:
-        """Tells which rules were there before."""
+        """Returns which rules were there before."""
         return repeated_rows([getattr(self, name) for name in HEAD_AND_BODY])
 
 

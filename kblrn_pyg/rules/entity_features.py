@@ -1,10 +1,10 @@
-"""What entities have in common: facts, and intervals that their numbers lie in."""
+"""The features of entities: facts, and the intervals of their numbers."""
 
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data import Intervals, quantile_intervals
 from kblrn_pyg.kernels.adjacency import Adjacency
-from kblrn_pyg.kernels.constant_rules import Features, Numbers, features_of
+from kblrn_pyg.kernels.entity_features import Features, Numbers, features_of
 from kblrn_pyg.rules.columns import check_same_names
 from kblrn_pyg.rules.constants import ConstantRuleSet
 
@@ -34,7 +34,7 @@ def find_intervals(
 
     Args:
         data (HeteroData): The knowledge base.
-        bins (int): The largest number of bins of an attribute, 0 for no intervals.
+        bins (int): The maximum number of bins of an attribute, 0 for no intervals.
         given (ConstantRuleSet, optional): The rules. (default: :obj:`None`)
     """
     if given is not None:

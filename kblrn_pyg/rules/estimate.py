@@ -23,15 +23,15 @@ class SampledBody:
     r"""A two-hop body whose pairs are counted for some of the entities that its
     paths begin at.
 
-    An entity is drawn with a probability proportional to the number of its walks,
-    counted once for each middle, which is known without walking. What is then to
-    be averaged is the fraction of walks that reach an entity first, which lies
-    between 0 and 1 and which hubs do not dominate.
+    An entity is sampled with a probability proportional to the number of its walks,
+    counted once for each middle, which is known without walking. The quantity to
+    average is then the fraction of walks that reach an entity first. It lies
+    between 0 and 1, and hubs do not dominate it.
 
     Args:
         adjacency (Adjacency): The facts that bodies may use.
         body (tuple): The first and the second code.
-        choices (Choices): When bodies hold.
+        choices (Choices): The semantics of bodies.
         scratch (Scratch): Working memory, in use until :meth:`close`.
     """
 
@@ -54,7 +54,7 @@ class SampledBody:
         self._reached = np.full(len(self._steps), -1)
 
     def close(self) -> None:
-        """Leaves the working memory as it was."""
+        """Restores the working memory."""
         set_onward(self._adjacency, self._second, self._scratch.onward, False)
 
     def size(self, sources: Ids, max_steps: int) -> int:

@@ -1,13 +1,19 @@
 """The best evidence for a triple: rules with constants, and paths by confidence."""
 
+from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg.data import Vocabulary, as_kb, flat_triples
-from kblrn_pyg.data.ids import as_ids, check_distinct, check_ids, check_shape
+from kblrn_pyg.data.ids import (
+    as_ids,
+    check_id,
+    check_ids,
+    check_shape,
+)
 from kblrn_pyg.data.queries import check_side
 from kblrn_pyg.kernels.evidence import (
     NUM_WEIGHTS,
@@ -16,11 +22,7 @@ from kblrn_pyg.kernels.evidence import (
     new_scratch,
     query_evidence,
 )
-from kblrn_pyg.kernels.evidence_columns import (
-    Columns,
-    column_evidence,
-    features_of_columns,
-)
+from kblrn_pyg.kernels.evidence_columns import column_evidence
 from kblrn_pyg.kernels.popularity import usual_candidates
 from kblrn_pyg.kernels.threads import (
     ScratchPool,
@@ -34,60 +36,31 @@ from kblrn_pyg.kernels.triple_evidence import (
     path_strength,
 )
 from kblrn_pyg.rules.constant_counts import count_given, examples
+from kblrn_pyg.rules.entity_columns import EntityColumns
 from kblrn_pyg.rules.entity_features import entity_features, find_intervals
 from kblrn_pyg.rules.fact_index import FactIndex
 from kblrn_pyg.rules.features import PathFeatures
+from kblrn_pyg.rules.found import FoundRule, QueryEvidence
 from kblrn_pyg.rules.ruleset import Ids, RuleSet
-from kblrn_pyg.rules.settings import MAX_CONSTANT_RULES, MAX_DEGREE
+from kblrn_pyg.rules.settings import MAX_CONSTANT_RULES, MAX_DEGREE, check_counting
 from kblrn_pyg.rules.strengths import believe, count_with_support
 
+# How many more entries than those of the last queries there is room for at first.
+_SPARE, _LEAST_ROOM = 1.5, 1024
 # What more facts are to themselves takes too much memory to be kept.
 _MAX_FACTS = 20_000_000
-
-
-class QueryEvidence(NamedTuple):
-    r"""The entities that there is evidence for, for each query of a batch.
-
-    Args:
-        ptr (numpy.ndarray): Where the entries of each query begin.
-        column (numpy.ndarray): The entity of each entry, or its column.
-        value (numpy.ndarray): Three numbers for each entry: what the surest rule
-            for the head, for the tail and the surest path give.
-    """
-
-    ptr: Ids
-    column: Ids
-    value: np.ndarray
-
-
-class FoundRule(NamedTuple):
-    r"""The surest rule that holds.
-
-    Args:
-        code (int): The code of the step that entities have in common; an attribute
-            has its id and the number of codes of steps.
-        entity (int): Where it leads, -1 for anywhere; or the interval of a number,
-            by its place among those of the attribute.
-        support (int): For how many of them the prediction is true.
-        body (int): Of how many.
-        confidence (float): How far the rule is believed.
-    """
-
-    code: int
-    entity: int
-    support: int
-    body: int
-    confidence: float
+# Finds the evidence of some queries.
+Finder: TypeAlias = Callable[[slice], QueryEvidence]
 
 
 class EvidenceFeatures:
-    r"""Looks for the surest rules that speak for triples.
+    r"""Finds the most confident rules that support triples.
 
-    A rule with constants says what entities that share a fact have in common
-    besides: "of 14 who won this award, 12 have this nationality". All rules with the
-    least support are counted, from the known triples of a knowledge base, or those
-    that are given (:obj:`rules.constants`), whatever their measures were. A rule
-    whose body is a path is believed as far as its PCA confidence, shrunk alike:
+    A rule with constants states what else entities that share a fact have in
+    common: "of 14 who won this award, 12 have this nationality". All rules with the
+    minimum support are counted on the known triples of a knowledge base, or given
+    ones (:obj:`rules.constants`), whatever their measures were. A rule whose body
+    is a path has its PCA confidence, shrunk in the same way:
 
     .. math::
         \textrm{confidence} = \frac{\textrm{support}}{\textrm{body} + \beta}
@@ -96,19 +69,20 @@ class EvidenceFeatures:
         data (HeteroData or Data): The knowledge base.
         rules (RuleSet): The rules with paths, with their PCA confidences; if it has
             rules with constants, only these are used. Their supports and bodies are
-            counted anew.
-        min_support (int, optional): The least support of rules with constants.
+            counted again.
+        min_support (int, optional): The minimum support of rules with constants.
             (default: :obj:`2`)
-        shrinkage (float, optional): What :math:`\beta` is. (default: :obj:`5.0`)
+        shrinkage (float, optional): The constant :math:`\beta`.
+            (default: :obj:`5.0`)
         floor (float, optional): The confidence below which differences count
             little. (default: :obj:`0.03`)
-        max_degree (int, optional): Entities with more features than this are no
-            examples of rules: the pairs of their features are too many.
+        max_degree (int, optional): Entities with more features than this do not
+            count as examples of rules: they have too many pairs of features.
             (default: :obj:`10_000`)
-        max_rules (int, optional): The largest number of rules with constants; the
+        max_rules (int, optional): The maximum number of rules with constants; the
             least support is raised until there are no more.
             (default: :obj:`100_000_000`)
-        bins (int, optional): The largest number of bins of an attribute, if bodies
+        bins (int, optional): The maximum number of bins of an attribute, if bodies
             may be about numbers, too; see
             :meth:`~kblrn_pyg.data.quantile_intervals`. Rules with constants that are
             given have their own intervals. (default: :obj:`0`, none)
@@ -134,6 +108,7 @@ class EvidenceFeatures:
             raise ValueError(
                 f"'bins' must be 0 where rules with constants are given (got {bins})"
             )
+        check_counting(min_support, shrinkage, floor, max_degree, max_rules)
         self.paths = PathFeatures(as_kb(data), rules)
         self.num_entities = self.paths.num_entities
         kb = as_kb(data)
@@ -149,16 +124,17 @@ class EvidenceFeatures:
             relations, entities = names.relations, names.entities
             rules.constants.check_names(relations.identifiers, entities.identifiers)
             mined = count_given(features, counted, rules.constants, min_support)
-        choices = Choices(min_support, shrinkage, floor)
+        choices = Choices(min_support, float(shrinkage), float(floor))
         self.evidence = believe(features, counted, mined, rules, choices)
         self._pool = ScratchPool(partial(new_scratch, self.num_entities))
         num_features = len(features.code)
         self._marks = ScratchPool(partial(np.zeros, num_features, np.bool_))
         self._triples = tuple(index.numpy() for index in flat_triples(kb))
         self._own: np.ndarray | None = None  # of each fact
-        self._columns: Ids | None = None  # those of the last call
-        self._column_of = np.empty(0, np.int64)
-        self._last_columns: Columns | None = None
+        self._entries_a_query = 0.0  # of the last ones
+        # Those of the last call; others replace them, and never change them, as
+        # other threads and ways back may still use them.
+        self.columns = EntityColumns(features, self.num_entities)
 
     def __len__(self) -> int:
         """Returns the number of rules with constants."""
@@ -169,18 +145,19 @@ class EvidenceFeatures:
     ) -> np.ndarray:
         r"""Returns six numbers for each triple.
 
-        They are the strength, :math:`\log (1 + \textrm{confidence} /
-        \textrm{floor})`, of the surest rule for the head, and of that for the tail;
-        the same if the surest path is not stronger, or else that of the path; and how
-        usual the tail and the head are.
+        They are the strength,
+        :math:`\log (1 + \textrm{confidence} / \textrm{floor})`, of the most
+        confident rule for the head, and of that for the tail; the same if the most
+        confident path is not stronger, or else that of the path; and how frequent
+        the tail and the head are.
 
         Args:
             head (numpy.ndarray): The head of each triple.
             rel (numpy.ndarray): The relation of each triple.
             tail (numpy.ndarray): The tail of each triple.
             leave_own (bool, optional): If set to :obj:`True`, a triple that is a
-                fact is no example of a rule: without it, support and body are one
-                less. (default: :obj:`False`)
+                fact does not count as an example of a rule: support and body are
+                one less. (default: :obj:`False`)
         """
         kinds = {"heads": head, "relations": rel, "tails": tail}
         head, rel, tail = (as_ids(ids, kind) for kind, ids in kinds.items())
@@ -195,14 +172,16 @@ class EvidenceFeatures:
         return np.concatenate([nothing, *_in_slices(find, len(head))])
 
     def own(self, head: Ids, rel: Ids, tail: Ids) -> np.ndarray:
-        r"""Returns how much each of the six numbers of a triple is because the triple
-        is a fact, and so an example of its own rules.
+        r"""Returns the contribution to each of the six numbers of a triple that is
+        due to the triple being a fact, and so an example of its own rules.
 
         Args:
             head (numpy.ndarray): The head of each triple.
             rel (numpy.ndarray): The relation of each triple.
             tail (numpy.ndarray): The tail of each triple.
         """
+        kinds = {"heads": head, "relations": rel, "tails": tail}
+        head, rel, tail = (as_ids(ids, kind) for kind, ids in kinds.items())
         if self._own is None:
             return self._find_own(head, rel, tail)
         self.paths.check_ids(rel, heads=head, tails=tail)
@@ -223,12 +202,12 @@ class EvidenceFeatures:
         return np.concatenate([nothing, *_in_slices(find, len(head))])
 
     def remember(self, walks: bool = True) -> None:
-        r"""Keeps what every epoch of a training asks again: what its facts are to
-        themselves, and the walks of its queries.
+        r"""Caches what every training epoch needs again: the evidence of facts for
+        themselves, and the walks of queries.
 
         Args:
-            walks (bool, optional): Whether walks are asked for, which those to some
-                entities only are not. (default: :obj:`True`)
+            walks (bool, optional): Whether walks are needed, which is not the case
+                for walks to selected entities only. (default: :obj:`True`)
         """
         if walks:
             self.paths.remember()
@@ -240,51 +219,74 @@ class EvidenceFeatures:
 
     @cached_property
     def facts(self) -> FactIndex:
-        """The facts of the knowledge base, each of them once."""
+        """The facts of the knowledge base, without duplicates."""
         return FactIndex(self._triples, self.num_entities)
 
     def queries(
-        self, side: str, entity: Ids, rel: Ids, columns: Ids | None = None
+        self,
+        side: str,
+        entity: Ids,
+        rel: Ids,
+        columns: Ids | None = None,
+        then: Callable[[slice, QueryEvidence], None] = lambda part, evidence: None,
     ) -> list[tuple[slice, QueryEvidence]]:
-        r"""Finds what there is evidence for, for each query.
+        r"""Finds the entities with evidence, for each query.
 
         Args:
-            side (str): The side that is asked for.
+            side (str): The side that the query asks for.
             entity (numpy.ndarray): The known entity of each query.
             rel (numpy.ndarray): The relation of each query.
-            columns (numpy.ndarray, optional): The entities to look at, none of them
-                twice. (default: :obj:`None`, all)
+            columns (numpy.ndarray, optional): The entities to consider, none of
+                them twice. (default: :obj:`None`, all)
+            then (callable, optional): A function to call with the evidence of some
+                queries as soon as it is found, while it is in the cache.
+                (default: nothing)
 
         Returns:
             The evidence of some queries, for all queries.
         """
-        if columns is not None:
-            return self._for_columns(side, entity, rel, columns)
+        given = side, entity, rel
+        find = (
+            self._finder(*given)
+            if columns is None
+            else self._column_finder(*given, columns)
+        )
+
+        def work(part: slice) -> tuple[slice, QueryEvidence]:
+            found = find(part)
+            then(part, found)
+            return part, found
+
+        return _in_slices(work, len(entity))
+
+    def _finder(self, side: str, entity: Ids, rel: Ids) -> Finder:
+        """Returns the function that finds evidence for all entities."""
         kept = self.paths.walk_arguments(side, entity, rel)  # checks the ids
 
-        def find(part: slice) -> tuple[slice, QueryEvidence]:
+        def find(part: slice) -> QueryEvidence:
             asked = entity[part], rel[part]
-            given = self.evidence, _some(kept, part), _number(side), asked
+            room = _LEAST_ROOM + int(_SPARE * self._entries_a_query * len(asked[0]))
+            given = self.evidence, _some(kept, part), _number(side), asked, room
             with self._pool.borrowed() as scratch:
-                return part, QueryEvidence(*query_evidence(*given, scratch))
+                found = QueryEvidence(*query_evidence(*given, scratch))
+            self._entries_a_query = len(found.column) / max(1, len(asked[0]))
+            return found
 
-        return _in_slices(find, len(entity))
+        return find
 
-    def _for_columns(
-        self, side: str, entity: Ids, rel: Ids, columns: Ids
-    ) -> list[tuple[slice, QueryEvidence]]:
-        """Finds what there is evidence for among some entities."""
+    def _column_finder(self, side: str, entity: Ids, rel: Ids, columns: Ids) -> Finder:
+        """Returns the function that finds evidence for some entities."""
         self.paths.check_ids(rel, entities=entity)
         reach = self.paths.to_columns(side, columns)
-        wanted = self._features_of(columns)
+        wanted = self.columns.listed(columns)
 
-        def find(part: slice) -> tuple[slice, QueryEvidence]:
+        def find(part: slice) -> QueryEvidence:
             asked = entity[part], rel[part]
             given = self.evidence, reach, _number(side), asked, wanted
             with self._marks.borrowed() as mark:
-                return part, QueryEvidence(*column_evidence(*given, mark))
+                return QueryEvidence(*column_evidence(*given, mark))
 
-        return _in_slices(find, len(entity))
+        return find
 
     def candidates(
         self, side: str, entity: Ids, rel: Ids, candidates: Ids
@@ -292,7 +294,7 @@ class EvidenceFeatures:
         r"""Returns three numbers for each candidate of each query.
 
         Args:
-            side (str): The side that is asked for.
+            side (str): The side that the query asks for.
             entity (numpy.ndarray): The known entity of each query.
             rel (numpy.ndarray): The relation of each query.
             candidates (numpy.ndarray): A row of entities for each query.
@@ -310,10 +312,10 @@ class EvidenceFeatures:
         return np.concatenate(found or [np.zeros((*candidates.shape, 3), "f")])
 
     def usual(self, side: str, entity: Ids, rel: Ids, candidates: Ids) -> np.ndarray:
-        r"""Returns how usual the tail and the head of each candidate's triple are.
+        r"""Returns how frequent the tail and the head of each candidate's triple are.
 
         Args:
-            side (str): The side that is asked for.
+            side (str): The side that the query asks for.
             entity (numpy.ndarray): The known entity of each query.
             rel (numpy.ndarray): The relation of each query.
             candidates (numpy.ndarray): A row of entities for each query.
@@ -322,46 +324,23 @@ class EvidenceFeatures:
         self._check_candidates(rel, candidates)
         return usual_candidates(self.evidence, _number(side), (entity, rel), candidates)
 
-    def columns_of(self, columns: Ids | None) -> Ids:
-        """Returns the column of each entity, -1 for none; nothing for all."""
-        if columns is None:
-            return np.empty(0, np.int64)
-        last = self._columns
-        if last is not columns:
-            check_ids({"entities": (columns, self.num_entities)})
-            check_distinct(columns, "entities")
-            if last is None:
-                self._column_of = np.full(self.num_entities, -1)
-            else:  # not all, which may be many
-                self._column_of[last] = -1
-            self._column_of[columns] = np.arange(len(columns))
-            self._columns = columns
-        return self._column_of
-
-    def _features_of(self, columns: Ids) -> Columns:
-        """Lists what columns have, once for the same array."""
-        last = self._last_columns
-        if last is None or last.entity is not columns:
-            given = self.evidence.features, columns, self.columns_of(columns)
-            last = self._last_columns = features_of_columns(*given)
-        return last
-
     def _check_candidates(self, rel: Ids, candidates: Ids) -> None:
         check_ids({"candidates": (candidates, self.num_entities)}, num_dims=2)
         check_shape("candidates", candidates, (len(rel), candidates.shape[1]))
 
     def best_rule(self, side: str, head: int, rel: int, tail: int) -> FoundRule | None:
-        r"""Returns the surest rule with constants that speaks for a triple.
+        r"""Returns the most confident rule with constants that supports a triple.
 
         Args:
-            side (str): Whose features it looks at: :obj:`"head"` or :obj:`"tail"`.
+            side (str): The entity whose features it uses: :obj:`"head"` or
+                :obj:`"tail"`.
             head (int): The head.
             rel (int): The relation.
             tail (int): The tail.
         """
         check_side(side)
-        r, h, t = (np.array([i]) for i in (rel, head, tail))
-        self.paths.check_ids(r, heads=h, tails=t)
+        rel = check_id(rel, "relation", len(self.paths.rules.relations))
+        head, tail = (check_id(i, "entity", self.num_entities) for i in (head, tail))
         known, other = (head, tail) if side == "head" else (tail, head)
         code = 2 * rel + (side == "tail")
         feature, support, body, _ = best_rule(self.evidence, code, known, other, False)
@@ -381,7 +360,8 @@ class EvidenceFeatures:
         return FoundRule(*step, int(support), int(body), confidence)
 
     def best_path(self, head: int, rel: int, tail: int) -> int | None:
-        r"""Returns the surest path rule that holds for a triple, by its position.
+        r"""Returns the most confident path rule that holds for a triple, by its
+        position.
 
         Args:
             head (int): The head.

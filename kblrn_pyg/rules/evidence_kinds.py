@@ -1,4 +1,4 @@
-"""The evidence of each kind for a triple: bodies over different relations add up."""
+"""The evidence of each kind for a triple, which is added up over kinds."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kblrn_pyg.data.ids import check_ids
-from kblrn_pyg.kernels.constant_rules import find_feature, first_not_below, kinds_of
+from kblrn_pyg.data.ids import check_id, check_ids
+from kblrn_pyg.data.queries import check_side
+from kblrn_pyg.kernels.adjacency import first_not_below
+from kblrn_pyg.kernels.entity_features import find_feature, kinds_of
 from kblrn_pyg.kernels.evidence_kinds import (
     LEFT,
     OWN,
@@ -24,7 +26,8 @@ from kblrn_pyg.kernels.evidence_kinds import (
     pair_kinds,
 )
 from kblrn_pyg.kernels.threads import ScratchPool, cut, no_scratch, run_all
-from kblrn_pyg.rules.evidence import EvidenceFeatures, FoundRule
+from kblrn_pyg.rules.evidence import EvidenceFeatures
+from kblrn_pyg.rules.found import FoundRule
 from kblrn_pyg.rules.ruleset import Ids
 
 _WHAT = {"whole": WHOLE, "left": LEFT, "own": OWN}
@@ -37,12 +40,12 @@ _QUERIES_AT_ONCE = 64
 
 
 class TripleKinds(NamedTuple):
-    r"""The surest rule of each kind, for each triple.
+    r"""The most confident rule of each kind, for each triple.
 
     Args:
         ptr (numpy.ndarray): Where the entries of each triple begin.
         pair (numpy.ndarray): The pair of a predicted code and a kind of each entry.
-        strength (numpy.ndarray): The strength of the surest rule.
+        strength (numpy.ndarray): The strength of the most confident rule.
         feature (numpy.ndarray): The feature that is its body.
     """
 
@@ -56,7 +59,7 @@ class TripleKinds(NamedTuple):
         r"""Joins the rules of some triples and of those that follow.
 
         Args:
-            parts (sequence): Those of some triples each.
+            parts (sequence): The rules of consecutive triples.
         """
         number = np.concatenate([np.diff(one.ptr) for one in parts])
         columns = (np.concatenate(column) for column in list(zip(*parts))[1:])
@@ -77,16 +80,17 @@ class TripleKinds(NamedTuple):
 
 
 class KindFeatures:
-    r"""Looks for the surest rule with constants of each kind.
+    r"""Finds the most confident rule with constants of each kind.
 
-    The *kind* of a rule is what its body is over, whatever the entity:
-    :math:`\textrm{award}(h, \textrm{Oscar})` and :math:`\textrm{award}(h,
-    \textrm{Bafta})` are of one kind, :math:`\textrm{award}(h, \cdot)` is of another.
-    Rules of a kind repeat each other, those of different kinds do not.
+    The *kind* of a rule is its body without the particular entity:
+    :math:`\textrm{award}(h, \textrm{Oscar})` and
+    :math:`\textrm{award}(h, \textrm{Bafta})` are of one kind,
+    :math:`\textrm{award}(h, \cdot)` is of another. Rules of the same kind repeat
+    each other, while those of different kinds do not.
 
-    There is a weight for each *pair* of a predicted code (twice the relation, and one
-    more if heads are predicted) and a kind that any rule has. :obj:`len` is the number
-    of pairs.
+    There is a weight for each *pair* of a predicted code (twice the relation, plus
+    one if heads are predicted) and a kind that occurs in any rule. :obj:`len` is
+    the number of pairs.
 
     Args:
         features (EvidenceFeatures): The rules.
@@ -121,15 +125,15 @@ class KindFeatures:
         return code * (1 << 32) + self.kinds.kind
 
     def pairs(self, head: Ids, rel: Ids, tail: Ids, what: str = "whole") -> TripleKinds:
-        r"""Finds the surest rule of each kind that speaks for each triple.
+        r"""Finds the most confident rule of each kind that supports each triple.
 
         Args:
             head (numpy.ndarray): The head of each triple.
             rel (numpy.ndarray): The relation of each triple.
             tail (numpy.ndarray): The tail of each triple.
-            what (str, optional): :obj:`"left"` counts a triple that is a fact as no
-                example of a rule, :obj:`"own"` gives by how much that is less.
-                (default: :obj:`"whole"`)
+            what (str, optional): With :obj:`"left"`, a triple that is a fact does
+                not count as an example of a rule; :obj:`"own"` returns the
+                difference that this makes. (default: :obj:`"whole"`)
         """
         if what not in _WHAT:
             names = ", ".join(_WHAT)
@@ -148,8 +152,8 @@ class KindFeatures:
         return TripleKinds.of(self._pool.run_slices(find, len(head)))
 
     def remember(self) -> None:
-        """Keeps what facts are to themselves, which every epoch asks again, unless
-        that takes too much memory."""
+        """Caches the evidence of facts for themselves, which every epoch needs
+        again, unless that takes too much memory."""
         if self._own is not None or self._is_too_much:
             return
         found: list[TripleKinds] = []
@@ -169,21 +173,26 @@ class KindFeatures:
         columns: Ids | None = None,
         candidates: Ids | None = None,
     ) -> "QueryKinds":
-        r"""Returns the evidence of queries, to be weighed.
+        r"""Returns the evidence of queries, before weighting.
 
         Args:
-            queries (tuple): The side that is asked for, and the known entity and the
-                relation of each query.
+            queries (tuple): The side that the query asks for, and the known entity
+                and the relation of each query.
             columns (numpy.ndarray, optional): The entities that columns of scores
-                are for, none of them twice. (default: :obj:`None`, all)
+                are for, without duplicates. (default: :obj:`None`, all)
             candidates (numpy.ndarray, optional): A row of entities for each query,
                 if these differ. (default: :obj:`None`)
         """
         side, entity, rel = queries
+        check_side(side)
         num_entities = self.features.num_entities
         sizes = num_entities, self._num_codes // 2
         check_ids({"entity": (entity, sizes[0]), "rel": (rel, sizes[1])})
-        column_of = self.features.columns_of(columns)
+        if candidates is not None and candidates.shape[-1] == 0:
+            columns = np.empty(0, np.int64)  # for kernels, no row asks for all columns
+        some = None if columns is None else columns.copy()
+        column_of = partial(self.features.columns.column_of, some)
+        column_of()  # checks them
         if candidates is None:
             candidates = np.empty((len(entity), 0), np.int64)
         check_ids({"candidates": (candidates, num_entities)}, num_dims=2)
@@ -193,7 +202,7 @@ class KindFeatures:
     def rules(
         self, head: int, rel: int, tail: int
     ) -> list[tuple[str, int, float, FoundRule]]:
-        r"""Returns the surest rule of each kind that speaks for a triple.
+        r"""Returns the most confident rule of each kind that supports a triple.
 
         Args:
             head (int): The head.
@@ -204,6 +213,10 @@ class KindFeatures:
             Whose feature it is, :obj:`"head"` or :obj:`"tail"`, the pair of the
             weight, the strength, and the rule.
         """
+        rel = check_id(rel, "relation", self._num_codes // 2)
+        head, tail = (
+            check_id(i, "entity", self.features.num_entities) for i in (head, tail)
+        )
         found = self.pairs(np.array([head]), np.array([rel]), np.array([tail]))
         rules = []
         for pair, strength, feature in zip(found.pair, found.strength, found.feature):
@@ -229,36 +242,44 @@ class KindFeatures:
 class QueryKinds:
     r"""The evidence of each kind for queries.
 
-    What is found is kept for the gradient, as far as memory allows.
+    Results are kept for the gradient, as far as memory allows.
 
     Args:
         given (tuple): The evidence, its kinds and the side.
         asked (tuple): The known entity and the relation of each query.
-        columns (tuple): The column of each entity, and the candidates of each query.
+        columns (tuple): A function that returns the column of each entity, and the
+            candidates of each query.
         pool (ScratchPool): Working memory.
     """
 
     def __init__(
-        self, given: tuple, asked: tuple[Ids, Ids], columns: tuple[Ids, Ids], pool: Any
+        self,
+        given: tuple,
+        asked: tuple[Ids, Ids],
+        columns: tuple[Callable[[], Ids], Ids],
+        pool: Any,
     ) -> None:
-        self._given, self._asked, self._columns = given, asked, columns
+        self._given, self._asked = given, asked
+        self._column_of, self._candidates = columns
         self._pool = pool
         self._parts = cut(len(asked[0]), max(1, len(asked[0]) // _QUERIES_AT_ONCE))
         self._kept: dict[int, KindEntries] = {}
         self._size = 0
 
     def add_to(self, scores: np.ndarray, weight: np.ndarray, keep: bool) -> None:
-        r"""Adds what the evidence weighs to scores.
+        r"""Adds the weighted evidence to scores.
 
         Args:
             scores (numpy.ndarray): A row for each query; of candidates, all zero.
             weight (numpy.ndarray): The weight of each pair.
-            keep (bool): Whether the gradient is asked for later.
+            keep (bool): Whether the gradient is needed later.
         """
+
+        column_of = self._column_of()
 
         def add(i: int) -> None:
             part = self._parts[i]
-            entries = self._find(part)
+            entries = self._find(part, column_of)
             add_kinds(entries, weight, scores[part])
             if keep and self._size < _MAX_KEPT_OF_QUERIES:
                 self._size += len(entries.column)
@@ -280,9 +301,12 @@ class QueryKinds:
             rows = np.arange(len(own))[:, None]
             np.add.at(by_scores, (rows, twin), own)
 
+        column_of = self._column_of()  # others may have been asked for since
+
         def find(i: int) -> tuple[Ids, np.ndarray]:
             part = self._parts[i]
-            entries = self._kept[i] if i in self._kept else self._find(part)
+            kept = self._kept.get(i)
+            entries = self._find(part, column_of) if kept is None else kept
             return entries.pair, kinds_gradient(entries, by_scores[part])
 
         total = np.zeros(size)
@@ -298,15 +322,15 @@ class QueryKinds:
         found = run_all(work, range(len(self._parts)), no_scratch)
         return [result for _, result in sorted(found, key=lambda item: item[0])]
 
-    def _find(self, part: slice) -> KindEntries:
-        (entity, rel), (column_of, candidates) = self._asked, self._columns
-        asked, columns = (entity[part], rel[part]), (column_of, candidates[part])
+    def _find(self, part: slice, column_of: Ids) -> KindEntries:
+        entity, rel = self._asked
+        asked, columns = (entity[part], rel[part]), (column_of, self._candidates[part])
         with self._pool.borrowed() as scratch:
             return find_kinds(self._given, asked, columns, scratch)
 
     def _twins(self) -> Ids | None:
         """Returns the last column of each candidate, as one may be there twice."""
-        candidates = self._columns[1]
+        candidates = self._candidates
         if candidates.shape[1] == 0:
             return None
         order = np.argsort(candidates, axis=1, kind="stable")

@@ -1,4 +1,4 @@
-"""Facts by their ids: what is known of each of them is kept in a row."""
+"""An index of facts by their ids, with one row per fact."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ _AT_ONCE = 4096
 
 
 class FactIndex:
-    r"""Numbers the facts of a knowledge base, each of them once.
+    r"""Numbers the distinct facts of a knowledge base.
 
     Args:
         triples (tuple): The heads, relations and tails of the facts.
@@ -47,11 +47,11 @@ class FactIndex:
         return np.where(self._keys[at] == key, at, -1)
 
     def batches(self, what: str) -> Iterator[tuple[Ids, Ids, Ids]]:
-        r"""Goes through the facts in their order, with a progress bar if that takes
-        some time.
+        r"""Iterates over the facts in their order, with a progress bar if that
+        takes some time.
 
         Args:
-            what (str): What the bar calls it.
+            what (str): The label of the bar.
         """
         with ProgressBar(
             total=len(self), desc=what, unit="fact", delay=3, leave=False, disable=None

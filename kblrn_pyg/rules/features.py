@@ -1,4 +1,4 @@
-"""Which bodies hold: for pairs, and for all candidates of a query."""
+"""The bodies that hold: for pairs, and for all candidates of a query."""
 
 from collections.abc import Callable
 from functools import partial
@@ -33,9 +33,9 @@ Result = TypeVar("Result")
 class PathFeatures(RulePaths):
     r"""Evaluates the bodies of rules on the known triples of a knowledge base.
 
-    Bodies hold as the :obj:`semantics` of the rules say. Nothing of size
-    :obj:`num_entities * num_entities` is ever built: bodies are walked from the
-    entities that are asked about.
+    Bodies hold according to the :obj:`semantics` of the rules. Nothing of size
+    :obj:`num_entities * num_entities` is ever built: bodies are followed from the
+    entities of the queries.
 
     Args:
         data (HeteroData or Data): The knowledge base, or what :meth:`as_kb`
@@ -67,7 +67,7 @@ class PathFeatures(RulePaths):
 
     @property
     def num_threads(self) -> int:
-        """The present number of threads."""
+        """The current number of threads."""
         return self._num_threads or default_threads()
 
     def pairs(
@@ -84,8 +84,8 @@ class PathFeatures(RulePaths):
             rel (array): The relation whose rules are evaluated.
             tail (array): The tail of each pair.
             leave_own (bool, optional): If set to :obj:`True`, the fact
-                :obj:`(head, rel, tail)` itself does not count for its own
-                pair. Training needs this: no fact may be its own evidence.
+                :obj:`(head, rel, tail)` itself does not count for its own pair.
+                Training needs this, because no fact may be its own evidence.
                 (default: :obj:`False`)
         """
         h, r, t = as_ids(head, "heads"), as_ids(rel, "relations"), as_ids(tail, "tails")
@@ -118,7 +118,7 @@ class PathFeatures(RulePaths):
         r"""Returns the row of each query, each entity that it reaches, and the rule.
 
         Args:
-            side (str): The side that is asked for.
+            side (str): The side that the query asks for.
             entity (numpy.ndarray): The known entity of each query.
             rel (numpy.ndarray): The relation of each query.
         """
@@ -129,13 +129,13 @@ class PathFeatures(RulePaths):
     def reached_columns(
         self, side: str, entity: Ids, rel: Ids, columns: Ids
     ) -> tuple[Ids, Ids, Ids]:
-        r"""Does what :meth:`reached` does for some entities only.
+        r"""Does the same as :meth:`reached` for selected entities only.
 
         Args:
-            side (str): The side that is asked for.
+            side (str): The side that the query asks for.
             entity (numpy.ndarray): The known entity of each query.
             rel (numpy.ndarray): The relation of each query.
-            columns (numpy.ndarray): The entities, none of them twice.
+            columns (numpy.ndarray): The entities, without duplicates.
         """
         weight, scores = np.zeros(len(self.rules)), np.zeros((len(rel), len(columns)))
         asked = side, entity, rel, columns
@@ -162,7 +162,7 @@ class PathFeatures(RulePaths):
         r"""Adds the weights of all bodies that hold to rows of scores, in place.
 
         Args:
-            side (str): The side that is asked for.
+            side (str): The side that the query asks for.
             entity (numpy.ndarray): The known entity of each query.
             rel (numpy.ndarray): The relation of each query.
             weight (numpy.ndarray): The weight of each rule.
@@ -176,7 +176,7 @@ class PathFeatures(RulePaths):
         r"""Returns the gradient of the weights, given that of rows of scores.
 
         Args:
-            side (str): The side that is asked for.
+            side (str): The side that the query asks for.
             entity (numpy.ndarray): The known entity of each query.
             rel (numpy.ndarray): The relation of each query.
             grad (numpy.ndarray): A row of gradients for each query.
@@ -193,13 +193,13 @@ class PathFeatures(RulePaths):
         weight: np.ndarray,
         scores: np.ndarray,
     ) -> list[tuple[Ids, Hits]]:
-        r"""Does what :meth:`add_scores` does for some entities only.
+        r"""Does the same as :meth:`add_scores` for selected entities only.
 
-        The time it takes depends on these, and not on how many entities the rules
-        reach besides.
+        The time depends on these entities, and not on how many other entities the
+        rules reach.
 
         Args:
-            side (str): The side that is asked for.
+            side (str): The side that the query asks for.
             entity (numpy.ndarray): The known entity of each query.
             rel (numpy.ndarray): The relation of each query.
             columns (numpy.ndarray): The entity of each column of scores, none of
@@ -227,24 +227,26 @@ class PathFeatures(RulePaths):
         return run_slices(add, len(entity), no_scratch, self.num_threads)
 
     def to_columns(self, side: str, columns: Ids) -> tuple[Paths, Arrivals]:
-        """Returns what kernels need to walk queries for a side to some entities.
+        """Returns the arguments of kernels for walking queries of a side to
+        selected entities.
 
-        The last steps to columns are looked for once for the same array.
+        The last steps to columns are computed once for the same ones.
         """
         check_side(side)
+        check_ids({"entities": (columns, self.num_entities)})
         last = self._last_arrivals.get(side)
-        if last is None or last.entity is not columns:
-            check_ids({"entities": (columns, self.num_entities)})
+        if last is None or not np.array_equal(last.entity, columns):
             check_distinct(columns, "entities")
-            last = arrivals_at(*self._paths[side], columns)
+            last = arrivals_at(*self._paths[side], columns.copy())
             self._last_arrivals[side] = last
         return self._paths[side], last
 
     def remember(self) -> None:
-        """Walks the queries that the facts answer, and keeps what is reached.
+        """Walks the queries that the facts answer, and caches the results.
 
-        The first loss calls this: every epoch asks these queries again. Those that
-        reach too much for :obj:`max_bytes`, as through hubs, are not kept.
+        The first loss calls this, because every epoch needs these queries again.
+        Those that reach too much for :obj:`max_bytes`, for example through hubs,
+        are not cached.
         """
         if self._remembers:
             return
@@ -257,10 +259,10 @@ class PathFeatures(RulePaths):
     def walk_arguments(
         self, side: str, entity: Ids, rel: Ids
     ) -> tuple[Paths, Walks, Ids]:
-        """Returns what kernels need to walk queries for a side.
+        """Returns the arguments of kernels for walking queries of a side.
 
-        The last two are the walks that are kept, and the position of each
-        query in them, -1 if it must be walked.
+        The last two are the cached walks, and the position of each query in them,
+        -1 if it must be walked.
         """
         check_side(side)
         self.check_ids(rel, entities=entity)
@@ -268,7 +270,7 @@ class PathFeatures(RulePaths):
         return self._paths[side], self._memory.walks, place
 
     def own_evidence(self, head: Ids, rel: Ids, tail: Ids) -> PairFeatures:
-        r"""Returns the rules that hold for each fact by that fact alone.
+        r"""Returns the rules that hold for each fact only because of that fact.
 
         Args:
             head (numpy.ndarray): The head of each fact.

@@ -1,4 +1,4 @@
-"""Files of rules: the text formats of AMIE, AnyBURL and KALE, and our own."""
+"""Rule files: the text formats of AMIE, AnyBURL and KALE, and our own."""
 
 import os
 import re
@@ -23,7 +23,7 @@ _ESTIMATED = "# the body sizes of the next rule are estimates"
 
 @dataclass(frozen=True)
 class Refused:
-    """A line that was skipped, and why."""
+    """A skipped line and the reason."""
 
     line: int
     reason: str
@@ -42,9 +42,9 @@ def read_rules(
         source (str or sequence): The file, or the lines of one. A text file may
             be compressed (:obj:`.gz`); :obj:`.pt` is what
             :meth:`RuleSet.save` writes.
-        relations (sequence): The names of the relations that there are. A rule
-            in a text file may name a relation by its end, if it is the only
-            one that ends so.
+        relations (sequence): The names of all relations. A rule in a text file may
+            refer to a relation by the end of its name, if only one relation ends
+            this way.
         format (str, optional): The format of the text: :obj:`"amie"` (the table
             that AMIE prints), :obj:`"anyburl"` (:obj:`predictions, correct,
             confidence, rule`) or :obj:`"kale"`
@@ -54,8 +54,8 @@ def read_rules(
         strict (bool, optional): If set to :obj:`False`, a rule that names an
             unknown relation or entity, or whose shape is not supported, is skipped
             and listed. (default: :obj:`True`)
-        entities (sequence, optional): The identifiers of the entities that there
-            are. Without them, rules with constants in a text file are refused.
+        entities (sequence, optional): The identifiers of all entities. Without
+            them, rules with constants in a text file are refused.
             (default: :obj:`None`)
 
     Returns:
@@ -75,14 +75,15 @@ def write_rules(rules: RuleSet, path: PathLike, format: str = "amie") -> None:
     r"""Writes rules to a text file.
 
     Semantics other than the default, and estimates, are noted in comments, which
-    :meth:`read_rules` takes back. So is that names are percent-encoded, which those of
-    rules with constants are if they could not be read otherwise.
+    :meth:`read_rules` understands. Names in rules with constants are
+    percent-encoded if they could not be read back otherwise, which is also noted in
+    a comment.
 
     Args:
         rules (RuleSet): The rules.
         path (str): The file.
-        format (str, optional): See :meth:`read_rules`; :obj:`"kale"` has no rules
-            with constants. (default: :obj:`"amie"`)
+        format (str, optional): See :meth:`read_rules`; :obj:`"kale"` does not
+            support rules with constants. (default: :obj:`"amie"`)
     """
     chosen = _format(format)
     if rules.constants and chosen.constants is None:
@@ -141,7 +142,7 @@ def _format(name: str) -> TextFormat:
 
 
 class _Reader:
-    """Reads a text line by line, of which only path rules are kept as they are."""
+    """Reads a text line by line, and keeps only path rules as objects."""
 
     def __init__(
         self,
@@ -205,7 +206,7 @@ class _Reader:
         return rules.with_constants(self.constants.rules()), refused
 
     def _note(self, number: int, line: str) -> None:
-        """Takes a comment, some of which say something about rules."""
+        """Parses a comment, which may contain information about rules."""
         self.is_estimate = line == _ESTIMATED
         if line == ENCODED_NAMES:
             if self.parse is not None:
@@ -269,7 +270,7 @@ def _encode(
             raise DataError("the body contains the head")
         return head, sorted(codes), True
     codes, at, left = [], h, list(body)
-    while left:
+    while left and len(codes) < 3:  # more are refused below
         step = next((atom for atom in left if at in atom[1:]), None)
         if step is None or (at == t):
             raise DataError(f"the body is not a path from {h} to {t}")

@@ -1,4 +1,4 @@
-"""The rules that a model is to use: mined, read, or provided with the data."""
+"""Finds the rules for a model: mined, read, or provided with the data."""
 
 from typing import Any
 
@@ -18,11 +18,11 @@ def find_rules(
     progress: bool = False,
     confidences: bool = False,
 ) -> RuleSet:
-    r"""Returns the rules that settings ask for.
+    r"""Returns the rules that the settings specify.
 
     Args:
         data (HeteroData or Data): The knowledge base.
-        settings (RuleSettings): Where the rules come from.
+        settings (RuleSettings): The source of the rules.
         progress (bool, optional): Whether to show a progress bar.
             (default: :obj:`False`)
         confidences (bool, optional): Whether to measure the confidences of mined

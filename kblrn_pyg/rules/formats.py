@@ -1,4 +1,4 @@
-"""The text formats of rules: how a line is read, and how it is written."""
+"""The text formats of rules: reading and writing a line."""
 
 import math
 import re
@@ -31,14 +31,14 @@ class TextFormat:
     r"""A text format of rules.
 
     Args:
-        parser (callable): Makes a function that reads a line with known names; it
-            returns nothing for a header.
+        parser (callable): Creates a function that parses a line with known names,
+            and that returns :obj:`None` for a header.
         write (callable): Writes a path rule.
         header (tuple, optional): The lines before all rules. (default: :obj:`()`)
-        has_estimates (bool, optional): Whether it has measures, which may be
+        has_estimates (bool, optional): Whether it contains measures, which may be
             estimates. (default: :obj:`True`)
-        constants (ConstantFormat, optional): How it writes rules with constants.
-            (default: :obj:`None`, not at all)
+        constants (ConstantFormat, optional): The syntax of rules with constants.
+            (default: :obj:`None`, not supported)
     """
 
     parser: Callable[[FileNames], Callable[[str], ParsedRule | None]]
@@ -223,7 +223,7 @@ class _AnyburlConstants:
 
 
 def _stays_in_line(text: str) -> bool:
-    """Tells whether nothing in a text ends a line, a column or a side of a rule."""
+    """Returns whether nothing in a text ends a line, a column or a side of a rule."""
     is_split = any(separator in text for separator in ("\t", "\n", "<=", "=>"))
     return not is_split and not text.startswith(("# ", "\r", "\ufeff"))
 

@@ -1,4 +1,4 @@
-"""Rules with entities in place of their variables."""
+"""Ground rules, with entities in place of variables."""
 
 import logging
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Groundings:
         rule (numpy.ndarray): The rule of each.
         premise (numpy.ndarray): The facts of each body, :obj:`[number, 2, 3]`; the
             second one is -1 for bodies of one step.
-        conclusion (numpy.ndarray): The triple that follows, :obj:`[number, 3]`.
+        conclusion (numpy.ndarray): The conclusion, :obj:`[number, 3]`.
     """
 
     rule: Ids
@@ -39,17 +39,20 @@ class Groundings:
 def ground_rules(
     data: HeteroData, rules: RuleSet, max_groundings: int = 1_000_000
 ) -> Groundings:
-    r"""Puts entities in place of the variables of rules, so that all facts of their
-    bodies are known; what follows may be known or not.
+    r"""Substitutes entities for the variables of rules, so that all facts of their
+    bodies are known; the conclusions may be known or not.
 
     Bodies of more than two steps are left out.
 
     Args:
         data (HeteroData): The knowledge base.
         rules (RuleSet): The rules.
-        max_groundings (int, optional): If there are more of them, about this number
-            is drawn, the same in every run. (default: :obj:`1_000_000`)
+        max_groundings (int, optional): If there are more groundings, about this
+            number of them is sampled, the same ones in every run.
+            (default: :obj:`1_000_000`)
     """
+    if not max_groundings >= 1:
+        raise ValueError(f"'max_groundings' must be at least 1 (got {max_groundings})")
     facts = [_facts(data[one].edge_index.numpy(), rules) for one in data.edge_types]
     usable = [i for i in range(len(rules)) if rules.num_steps[i] <= _MAX_STEPS]
     joined = {i: _Body(facts, rules, i) for i in usable}
@@ -84,8 +87,8 @@ def _facts(edge_index: Ids, rules: RuleSet) -> Ids:
 
 
 class _Body:
-    """The pairs of facts that a body is made of, none of which is made before it is
-    asked for: there may be very many."""
+    """The pairs of facts that form a body, created on demand because there may be
+    very many."""
 
     def __init__(self, facts: list[Ids], rules: RuleSet, i: int) -> None:
         first, *others = (_pairs(facts, int(code)) for code in _codes(rules, i))
@@ -128,7 +131,7 @@ def _pairs(facts: list[Ids], code: int) -> Ids:
 
 
 def _ground(rules: RuleSet, i: int, head: Ids, middle: Ids, tail: Ids) -> Groundings:
-    """Makes triples of entities, where the semantics of the rules allows them."""
+    """Creates triples of entities that the semantics of the rules allows."""
     semantics, codes = rules.semantics, _codes(rules, i)
     is_path = len(codes) == _MAX_STEPS and not rules.parallel[i]
     keep = np.ones(len(head), bool)

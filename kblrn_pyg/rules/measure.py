@@ -1,4 +1,4 @@
-"""Body sizes, from which confidences follow."""
+"""Body sizes, from which confidences are computed."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -45,9 +45,9 @@ def measure_bodies(
 ) -> RuleSet:
     """Measures body sizes under the semantics of the rules.
 
-    A body is measured once, however many rules share it. It is walked from the
-    end whose entities the partial completeness assumption looks at. ``adjacency``
-    has the facts that bodies may use: all those of ``domains``, but for self-loops
+    A body is measured once, however many rules share it. It is walked from the end
+    whose entities the partial completeness assumption considers. ``adjacency`` has
+    the facts that bodies may use: all those of ``domains``, except for self-loops
     if these do not count. The sizes of bodies with more than ``max_body_pairs``
     pairs, counted once for each middle, are estimated; see :class:`SampledBody`.
     """

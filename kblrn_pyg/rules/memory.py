@@ -1,4 +1,4 @@
-"""What the rules of queries reach, kept up to a limit of memory."""
+"""A cache of what the rules of queries reach, with a memory limit."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -45,17 +45,16 @@ class _Counts(NamedTuple):
 
 
 class WalkMemory:
-    r"""Keeps what the rules of queries reach, up to a limit of memory.
+    r"""Caches what the rules of queries reach, up to a memory limit.
 
-    Training asks the same queries in every epoch, and looking up which bodies
-    have a first step at all takes longer than adding up what they reach. What a
-    body reaches from an entity is kept once, however many relations have a rule
-    with it. Many bodies that lead to heads are bodies that lead to tails, too, so
-    that there is one memory for both sides.
+    Training needs the same queries in every epoch, and finding the bodies that have
+    a first step takes longer than adding up what they reach. What a body reaches
+    from an entity is stored once, however many relations have a rule with it. Many
+    bodies that lead to heads also lead to tails, so both sides share one cache.
 
     Args:
-        paths (dict): What is walked, by the side that is asked for.
-        max_bytes (int): The limit of the memory of the walks.
+        paths (dict): The paths to walk, by the side of the query.
+        max_bytes (int): The memory limit of the walks.
     """
 
     def __init__(self, paths: Mapping[str, Paths], max_bytes: int) -> None:
@@ -72,16 +71,16 @@ class WalkMemory:
 
     @property
     def num_bytes(self) -> int:
-        """The memory of the walks."""
+        """The memory of the walks, in bytes."""
         return sum(int(array.nbytes) for array in (self._key, *self.walks))
 
     def fill(
         self, asked: Mapping[str, tuple[Ids, Ids]], num_threads: int | None = None
     ) -> None:
-        r"""Keeps the queries that are worth their memory, until it is full.
+        r"""Fills the cache with the most useful queries, up to the limit.
 
-        What a query reaches is counted first, and written when it is known which
-        queries fit. Those asked often that need little memory come first.
+        The size of each query is counted first, and the queries that fit are stored
+        afterwards. Frequent queries that need little memory come first.
 
         Args:
             asked (dict): The entities and the relations of queries for each side.

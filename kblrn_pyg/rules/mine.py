@@ -1,4 +1,4 @@
-"""Finding the rules of a knowledge base."""
+"""Mines the rules of a knowledge base."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -59,8 +59,8 @@ def mine_rules(
     Rule Mining in Ontological Knowledge Bases with AMIE+"
     <https://doi.org/10.1007/s00778-015-0394-1>`_:
 
-    * *support*: the distinct pairs :math:`(h, t)` of :math:`r` for which the
-      body holds, no matter by how many middles :math:`x`;
+    * *support*: the distinct pairs :math:`(h, t)` of :math:`r` for which the body
+      holds, regardless of the number of middles :math:`x`;
     * *head coverage*: support divided by the facts of :math:`r`;
     * *standard confidence*: support divided by the distinct pairs for which
       the body holds;
@@ -68,38 +68,38 @@ def mine_rules(
       fact of :math:`r`, or, if :math:`r` has fewer distinct heads than tails,
       whose :math:`t` has one.
 
-    Repeated triples count once. :math:`r(h, t)` is never a body of :math:`r`,
-    nor one of the steps of a parallel body. What else counts is up to
-    :obj:`equal_ends`, :obj:`equal_middle`, :obj:`self_loops` and
-    :obj:`head_in_body`, whose defaults agree with AMIE. The rule set keeps
-    them, so that its bodies are evaluated as they were mined.
+    Repeated triples count once. :math:`r(h, t)` is never a body of :math:`r`, nor
+    one of the steps of a parallel body. :obj:`equal_ends`, :obj:`equal_middle`,
+    :obj:`self_loops` and :obj:`head_in_body` determine what else counts; their
+    defaults agree with AMIE. The rule set stores them, so that its bodies are
+    evaluated in the same way as they were mined.
 
     Args:
         data (HeteroData or Data): The knowledge base, or what :meth:`as_kb`
             makes one of.
-        max_hops (int, optional): The largest number of steps, 1 or 2.
+        max_hops (int, optional): The maximum number of steps, 1 or 2.
             (default: :obj:`2`)
-        min_head_coverage (float, optional): The least head coverage.
+        min_head_coverage (float, optional): The minimum head coverage.
             (default: :obj:`0.01`)
-        min_support (int, optional): The least support. (default: :obj:`1`)
-        min_confidence (float, optional): The least standard confidence.
+        min_support (int, optional): The minimum support. (default: :obj:`1`)
+        min_confidence (float, optional): The minimum standard confidence.
             (default: :obj:`0.0`)
-        min_pca_confidence (float, optional): The least PCA confidence.
+        min_pca_confidence (float, optional): The minimum PCA confidence.
             (default: :obj:`0.0`)
-        max_rules_per_relation (int, optional): The largest number of rules of
+        max_rules_per_relation (int, optional): The maximum number of rules of
             each relation; those with the largest support are kept.
             (default: :obj:`None`, all)
-        parallel (bool, optional): Whether to mine parallel bodies, too.
+        parallel (bool, optional): Whether to also mine parallel bodies.
             (default: :obj:`False`)
         skyline (bool, optional): Whether a parallel rule must have a larger
             PCA confidence than each of the two one-hop rules that it joins, as
             AMIE requires. (default: :obj:`False`)
         confidences (bool, optional): Whether to measure body sizes. If set to
             :obj:`False`, confidences are unknown. (default: :obj:`True`)
-        max_body_pairs (int, optional): The number of pairs, counted once for
-            each middle, up to which the pairs of a body are counted. Those of
-            larger bodies, which lead through hubs, are estimated from a sample
-            with a standard error of 2 %, the same one in every run, and marked as
+        max_body_pairs (int, optional): The maximum number of pairs, counted once
+            for each middle, up to which body sizes are exact. The sizes of larger
+            bodies, which lead through hubs, are estimated from a sample with a
+            standard error of 2 %, the same sample in every run, and marked as
             :obj:`estimated`. (default: :obj:`10_000_000`)
         equal_ends (bool, optional): See :class:`Semantics`.
             (default: :obj:`True`)
@@ -156,9 +156,9 @@ def mine_rules(
 
 
 class MineRules(BaseTransform):
-    r"""Mines the rules of a knowledge base and keeps them as :obj:`data.rules`,
-    from where :meth:`RuleSet.of_data` takes them. As a :obj:`pre_transform`, it
-    runs once and its result is saved with the data set.
+    r"""Mines the rules of a knowledge base and stores them as :obj:`data.rules`,
+    for :meth:`RuleSet.of_data`. As a :obj:`pre_transform`, it runs once, and its
+    result is saved with the data set.
 
     Args:
         **kwargs (optional): The arguments of :meth:`mine_rules`.
@@ -267,7 +267,8 @@ class _Miner:
 
 
 def _above_parents(rules: RuleSet) -> RuleSet:
-    """Drops parallel rules that are no surer than one of the rules they join."""
+    """Drops parallel rules whose confidence is not higher than that of both rules
+    that they join."""
     confidence = rules.pca_confidence
     single = {
         (head, codes[0]): confidence[i]

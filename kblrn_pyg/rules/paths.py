@@ -4,7 +4,7 @@ import numpy as np
 from torch_geometric.data import Data, HeteroData
 
 from kblrn_pyg.data import DataError, as_kb, flat_triples
-from kblrn_pyg.data.ids import check_ids
+from kblrn_pyg.data.ids import check_id, check_ids
 from kblrn_pyg.data.names import relation_names
 from kblrn_pyg.data.queries import SIDES
 from kblrn_pyg.kernels.adjacency import Adjacency, build_adjacency
@@ -16,8 +16,8 @@ from kblrn_pyg.rules.ruleset import RuleSet
 
 
 class RulePaths:
-    r"""The bodies of rules as paths, which hold as the :obj:`semantics` of the rules
-    say.
+    r"""The bodies of rules as paths, which hold according to the :obj:`semantics`
+    of the rules.
 
     Args:
         data (HeteroData or Data): The knowledge base, or what :meth:`as_kb`
@@ -58,10 +58,10 @@ class RulePaths:
             head (int): The head.
             tail (int): The tail.
         """
-        ids = np.array([[rule], [head], [tail]])
-        sizes = len(self.rules), self.num_entities, self.num_entities
-        check_ids(dict(zip(("rules", "heads", "tails"), zip(ids, sizes))))
-        given = (self._paths["tail"], rule, int(head), int(tail))
+        rule = check_id(rule, "rule", len(self.rules))
+        head = check_id(head, "head", self.num_entities)
+        tail = check_id(tail, "tail", self.num_entities)
+        given = (self._paths["tail"], rule, head, tail)
         return bool(holds(*given, NO_FACT, np.empty(1, np.int64)))
 
     def middles(self, rule: int, head: int, tail: int, limit: int | None = None) -> Ids:
@@ -71,7 +71,7 @@ class RulePaths:
             rule (int): The rule, by its position in the rule set.
             head (int): The head.
             tail (int): The tail.
-            limit (int, optional): The largest number of them.
+            limit (int, optional): The maximum number of them.
                 (default: :obj:`None`, all)
         """
         if not self.holds(rule, head, tail):
@@ -81,7 +81,7 @@ class RulePaths:
             return np.empty(0, np.int64)
         limit = self.num_entities if limit is None else min(limit, self.num_entities)
         out = np.empty(limit, np.int64)
-        head, tail = int(head), int(tail)
+        rule, head, tail = int(rule), int(head), int(tail)
         groups = first_steps(*paths, rule, head), last_steps(*paths, rule, tail)
         count = middles(paths, rule, head, tail, groups, NO_FACT, out)
         return out[:count]
@@ -91,7 +91,7 @@ class RulePaths:
 
         Args:
             rel (numpy.ndarray): Relations.
-            **entities (numpy.ndarray): As many entities, by what errors call them.
+            **entities (numpy.ndarray): As many entities, by The name in error messages.
         """
         kinds = {kind: (ids, self.num_entities) for kind, ids in entities.items()}
         check_ids({"relations": (rel, len(self.rules.relations)), **kinds})

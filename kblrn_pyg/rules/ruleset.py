@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data import DataError
-from kblrn_pyg.data.ids import check_id
+from kblrn_pyg.data.ids import as_positions, check_id
 from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.frames import html_table, to_frame
 from kblrn_pyg.rules.building import check_codes, rule_columns
@@ -21,6 +21,7 @@ from kblrn_pyg.rules.columns import (
     check_same_names,
     is_among,
     largest_in_groups,
+    list_of,
     order_in_groups,
     ratio,
     reaching,
@@ -48,19 +49,19 @@ class RuleSet:
         steps (numpy.ndarray): The codes of each body, :obj:`[num_rules,
             max_hops]`, filled up with -1.
         parallel (numpy.ndarray): Whether the steps are parallel.
-        support (numpy.ndarray): The facts of :obj:`head` for which the body
-            holds; -1 where unknown, as in all that follow.
-        head_size (numpy.ndarray): The facts of :obj:`head`.
-        body_size (numpy.ndarray): The pairs for which the body holds.
+        support (numpy.ndarray): The number of facts of :obj:`head` for which the
+            body holds; -1 if unknown, as in all following columns.
+        head_size (numpy.ndarray): The number of facts of :obj:`head`.
+        body_size (numpy.ndarray): The number of pairs for which the body holds.
         pca_body_size (numpy.ndarray): Those of them that the partial
             completeness assumption counts: their head (or their tail, if the
             relation has fewer heads than tails) has a fact of the relation.
         estimated (numpy.ndarray): Whether :obj:`body_size` and
             :obj:`pca_body_size` are estimates.
-        semantics (Semantics, optional): When the bodies hold.
+        semantics (Semantics, optional): The semantics of the bodies.
             (default: that of AMIE)
         constants (ConstantRuleSet, optional): Rules with constants over the same
-            relations. (default: :obj:`None`, not looked for)
+            relations. (default: :obj:`None`, not mined)
     """
 
     relations: list[str]
@@ -95,7 +96,7 @@ class RuleSet:
                 head itself.
             parallel (iterable, optional): Whether the steps are parallel; such
                 a body has two of them. (default: :obj:`None`, none)
-            semantics (Semantics, optional): When the bodies hold.
+            semantics (Semantics, optional): The semantics of the bodies.
                 (default: that of AMIE)
             estimated (iterable, optional): Whether the two sizes of each body
                 are estimates. (default: :obj:`None`, none)
@@ -121,7 +122,7 @@ class RuleSet:
 
     @property
     def max_hops(self) -> int:
-        """The largest number of steps that a body can have here."""
+        """The maximum number of steps of a body."""
         return self.steps.shape[1]
 
     @cached_property
@@ -147,7 +148,7 @@ class RuleSet:
 
     @property
     def pca_confidence(self) -> NDArray[np.float64]:
-        """The same, of the pairs that the partial completeness assumption counts."""
+        """The same, counting only pairs of the partial completeness assumption."""
         return ratio(self.support, self.pca_body_size)
 
     @property
@@ -161,15 +162,15 @@ class RuleSet:
         return slice(int(self.ptr[relation]), int(self.ptr[relation + 1]))
 
     def select(self, index: Any) -> "RuleSet":
-        r"""Returns some of the path rules, grouped by relation; rules with constants
-        stay.
+        r"""Returns some of the path rules, grouped by relation, with all rules with
+        constants.
 
         Args:
             index: A boolean mask, or positions in any order; within a
                 relation, their order is kept.
         """
-        columns = {name: getattr(self, name)[index] for name in _COLUMNS}
-        return replace(self, **columns)._ordered()
+        at = as_positions(index, "rules", len(self))
+        return replace(self, **{k: getattr(self, k)[at] for k in _COLUMNS})._ordered()
 
     def filter(
         self,
@@ -183,16 +184,16 @@ class RuleSet:
         r"""Returns the rules that reach all thresholds.
 
         Args:
-            min_head_coverage (float, optional): The least head coverage, which rules
+            min_head_coverage (float, optional): The minimum head coverage, which rules
                 with constants do not have.
                 (default: :obj:`0.0`)
-            min_support (int, optional): The least support.
+            min_support (int, optional): The minimum support.
                 (default: :obj:`0`)
-            min_confidence (float, optional): The least standard confidence.
+            min_confidence (float, optional): The minimum standard confidence.
                 (default: :obj:`0.0`)
-            min_pca_confidence (float, optional): The least PCA confidence.
+            min_pca_confidence (float, optional): The minimum PCA confidence.
                 (default: :obj:`0.0`)
-            max_rules_per_relation (int, optional): The largest number of rules
+            max_rules_per_relation (int, optional): The maximum number of rules
                 of each relation; those with the largest support are kept.
                 (default: :obj:`None`, all)
             relations (iterable, optional): The relations whose rules are kept,
@@ -206,7 +207,7 @@ class RuleSet:
             pca_confidence=min_pca_confidence,
         )
         if relations is not None:
-            relations = list(relations)  # rules with constants want them once more
+            relations = list_of(relations)  # rules with constants want them again
             keep &= is_among(self.head, relations, self.relations)
         rules = self.select(keep)
         if self.constants is not None:
@@ -222,10 +223,10 @@ class RuleSet:
         r"""Sorts the rules within each relation, the largest first.
 
         Rules stay grouped by the relation that they predict, in the order of
-        :obj:`relations`, so that the first rule is the best one of the first
-        relation that has rules, and not the best of all. For an order over
-        all relations, sort a measure: :obj:`np.argsort(-rules.support)`. Rules with
-        constants are sorted, too, unless by head coverage, which they do not have.
+        :obj:`relations`, so the first rule is the best one of the first relation
+        that has rules, and not the best of all. For an order over all relations,
+        sort a measure: :obj:`np.argsort(-rules.support)`. Rules with constants are
+        sorted, too, except by head coverage, which they do not have.
 
         Args:
             key (str): A measure: :obj:`"support"`, :obj:`"head_coverage"`,
@@ -239,7 +240,7 @@ class RuleSet:
         return rules.with_constants(self.constants.sort(key))
 
     def merge(self, other: "RuleSet") -> "RuleSet":
-        r"""Joins two rule sets; of a rule that is in both, the first stays.
+        r"""Joins two rule sets; of a rule that is in both, the first one is kept.
 
         Args:
             other (RuleSet): Rules over the same relations, with the same
@@ -260,7 +261,7 @@ class RuleSet:
 
         Args:
             constants (ConstantRuleSet, optional): Rules over the same relations, or
-                none.
+                :obj:`None`.
         """
         return (
             self if constants is self.constants else replace(self, constants=constants)
@@ -271,7 +272,7 @@ class RuleSet:
 
         Args:
             relations (sequence): The names of all relations.
-            whose (str, optional): What has them. (default: :obj:`"data"`)
+            whose (str, optional): Their owner. (default: :obj:`"data"`)
         """
         check_same_names("relations", self.relations, relations, whose)
 
@@ -350,7 +351,7 @@ class RuleSet:
         return f"{self.__class__.__name__}({sizes})"
 
     def __eq__(self, other: object) -> bool:
-        """Tells whether all names and columns are the same, in the same order."""
+        """Returns whether all names and columns are the same, in the same order."""
         if not isinstance(other, RuleSet):
             return NotImplemented
         return (

@@ -1,4 +1,4 @@
-"""When a body holds."""
+"""The conditions under which a body holds."""
 
 from dataclasses import asdict, dataclass
 
@@ -9,8 +9,8 @@ from kblrn_pyg.settings import changed
 
 @dataclass(frozen=True)
 class Semantics:
-    r"""Which rules :math:`r(h, t) \Leftarrow \textrm{body}(h, t)` there are, and
-    when their bodies hold. The defaults agree with AMIE.
+    r"""The admissible rules :math:`r(h, t) \Leftarrow \textrm{body}(h, t)`, and the
+    conditions under which their bodies hold. The defaults agree with AMIE.
 
     Args:
         equal_ends (bool, optional): Whether a body may hold for :math:`h = t`.
@@ -37,7 +37,7 @@ class Semantics:
         r"""Reverses :class:`str`.
 
         Args:
-            text (str): What differs from the defaults.
+            text (str): The differences from the defaults.
         """
         values = {}
         for word in filter(None, text.split(",")):
@@ -49,7 +49,7 @@ class Semantics:
 
     @property
     def choices(self) -> Choices:
-        """What kernels get; self-loops are left out of their adjacency."""
+        """The arguments of kernels; self-loops are left out of their adjacency."""
         return Choices(self.equal_ends, self.equal_middle, self.head_in_body)
 
     def differences(self, other: "Semantics") -> list[str]:

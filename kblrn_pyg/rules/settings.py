@@ -1,4 +1,4 @@
-"""What can be set of rules, declared once."""
+"""The settings of rules, declared once."""
 
 from dataclasses import dataclass
 
@@ -22,18 +22,18 @@ MAX_DEGREE = 10_000
 
 @dataclass(frozen=True)
 class MineSettings:
-    """The settings of :meth:`mine_rules` that a command line has."""
+    """The settings of :meth:`mine_rules` that are command-line options."""
 
     max_hops: int = setting(2, "the largest number of steps of a path")
     min_head_coverage: float = setting(
-        0.01, "the least fraction of a relation's facts that a rule covers"
+        0.01, "the minimum fraction of a relation's facts that a rule covers"
     )
-    min_support: int = setting(1, "the least number of facts that a rule covers")
+    min_support: int = setting(1, "the minimum number of facts that a rule covers")
     min_confidence: float = setting(
-        0.0, "the least fraction of a body's pairs that are facts"
+        0.0, "the minimum fraction of a body's pairs that are facts"
     )
     min_pca_confidence: float = setting(
-        0.0, "the same, of the pairs whose head has known tails"
+        0.0, "the same, counting only pairs whose head has known tails"
     )
     max_rules_per_relation: int | None = setting(
         None, "keep at most this many, those with the largest support", none="all"
@@ -41,7 +41,7 @@ class MineSettings:
     max_body_pairs: int = setting(
         MAX_BODY_PAIRS, "estimate the confidences of larger bodies from a sample"
     )
-    parallel: bool = setting(False, "mine bodies a(h, t) ∧ b(h, t), too")
+    parallel: bool = setting(False, "also mine bodies a(h, t) ∧ b(h, t)")
 
     def __post_init__(self) -> None:
         if self.max_hops not in (1, 2):
@@ -61,24 +61,24 @@ class MineSettings:
 class ConstantSettings:
     """The settings of :meth:`mine_constants`."""
 
-    min_support: int = setting(2, "the least number of entities that a rule covers")
+    min_support: int = setting(2, "the minimum number of entities that a rule covers")
     min_confidence: float = setting(
-        0.0, "the least fraction of a body's entities for which a rule is true"
+        0.0, "the minimum fraction of a body's entities for which a rule is true"
     )
     min_pca_confidence: float = setting(
-        0.0, "the same, of the entities that have any such fact"
+        0.0, "the same, counting only entities that have any such fact"
     )
     max_rules_per_relation: int | None = setting(
         None, "keep at most this many, those with the largest support", none="all"
     )
     max_rules: int = setting(
-        MAX_CONSTANT_RULES, "raise the least support until there are no more rules"
+        MAX_CONSTANT_RULES, "raise the minimum support until at most this many are left"
     )
     max_degree: int = setting(
-        MAX_DEGREE, "entities with more facts are no examples of rules"
+        MAX_DEGREE, "entities with more facts do not count as examples of rules"
     )
     bins: int = setting(
-        0, "bodies about numbers: 2, 4, 8, … up to this many bins of an attribute"
+        0, "bodies about numbers: 2, 4, 8, … up to this many bins per attribute"
     )
 
     def __post_init__(self) -> None:
@@ -105,7 +105,7 @@ class RuleSettings:
         None, "the rules that the paper used", expert="re", choices=("paper",)
     )
     min_head_coverage: float = setting(
-        0.01, "the least head coverage of mined rules", expert="re"
+        0.01, "the minimum head coverage of mined rules", expert="re"
     )
 
     def __post_init__(self) -> None:
@@ -121,8 +121,24 @@ class RuleSettings:
                 )
 
 
+def check_counting(
+    min_support: int, shrinkage: float, floor: float, max_degree: int, max_rules: int
+) -> None:
+    """Refuses settings by which rules with constants cannot be counted or believed."""
+    if not min_support >= 0:
+        raise ValueError(f"'min_support' must not be negative (got {min_support})")
+    # The least support is raised until there are few enough rules: not for ever.
+    for name, value in (("max_degree", max_degree), ("max_rules", max_rules)):
+        if not value >= 0:
+            raise ValueError(f"'{name}' must not be negative (got {value})")
+    if not 0 <= shrinkage < float("inf"):
+        raise ValueError(f"'shrinkage' must not be negative (got {shrinkage})")
+    if not 0 < floor < float("inf"):
+        raise ValueError(f"'floor' must be positive (got {floor})")
+
+
 def check_fractions(**values: float) -> None:
-    """Refuses what does not lie in 0 to 1, by name."""
+    """Refuses values that are not between 0 and 1, by name."""
     for name, value in values.items():
         if not 0 <= value <= 1:
             raise ValueError(f"'{name}' must lie in 0 to 1 (got {value})")

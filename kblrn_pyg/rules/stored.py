@@ -1,4 +1,4 @@
-"""Rules in files: kernels follow their codes, so that these are checked first."""
+"""Checks of rules that are loaded from files, since kernels trust their codes."""
 
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
@@ -57,7 +57,8 @@ def load_rules(path: PathLike, cls: type["RuleSet"]) -> "RuleSet":
 
 
 def rules_from(content: Any, cls: type["RuleSet"]) -> "RuleSet":
-    r"""Returns stored rules, which must be as :meth:`RuleSet.build` makes them.
+    r"""Returns stored rules, which must have the form that :meth:`RuleSet.build`
+    creates.
 
     Args:
         content (dict): What :meth:`RuleSet.to_dict` returned.

@@ -1,44 +1,49 @@
-"""How far rules with constants and rules with paths are believed."""
+"""The strengths of rules with constants and of rules with paths."""
 
 import numpy as np
 
 from kblrn_pyg.kernels.constant_rules import (
     ConstantRules,
-    Features,
-    kinds_of,
+    answers_of,
+    predicted_codes,
     turn_round,
 )
+from kblrn_pyg.kernels.entity_features import Features, kinds_of
 from kblrn_pyg.kernels.evidence import Choices, Evidence
-from kblrn_pyg.rules.constant_counts import Thresholds, count_all, say_too_many
+from kblrn_pyg.rules.constant_counts import (
+    CountedRules,
+    Thresholds,
+    count_all,
+    with_enough_support,
+)
 from kblrn_pyg.rules.ruleset import Ids, RuleSet
 
 
 def count_with_support(
     features: Features, counted: np.ndarray, least: int, max_rules: int
 ) -> tuple[int, tuple[Ids, ...]]:
-    r"""Finds all rules with constants that have a least support, which is raised if
-    they are too many.
+    r"""Finds all rules with constants that have a minimum support, which is raised
+    if there are too many.
 
     Args:
         features (Features): The features of entities.
         counted (numpy.ndarray): Which entities are examples.
-        least (int): The least support.
-        max_rules (int): The largest number of rules.
+        least (int): The minimum support.
+        max_rules (int): The maximum number of rules.
 
     Returns:
-        The least support in the end, and the rules: where those of each feature
+        The minimum support in the end, and the rules: where those of each feature
         begin, what they predict, their supports and their bodies.
     """
     size = np.diff(features.holder_ptr)
-    while True:
+
+    def count(least: int) -> CountedRules | None:
         rows = np.flatnonzero(size >= least)
-        found = count_all(features, counted, rows, Thresholds(least), max_rules)
-        if found is not None:
-            break
-        say_too_many(max_rules, least)
-        least += 1
+        return count_all(features, counted, rows, Thresholds(least), max_rules)
+
+    least, found = with_enough_support(count, least, max_rules)
     number = np.zeros(len(size), np.int64)
-    number[rows] = found.number
+    number[size >= least] = found.number
     return least, (np.append(0, np.cumsum(number)), *found[1:])
 
 
@@ -49,7 +54,7 @@ def believe(
     paths: RuleSet,
     choices: Choices,
 ) -> Evidence:
-    r"""Says how far rules are believed.
+    r"""Computes the strengths of rules.
 
     Args:
         features (Features): The features of entities.
@@ -61,16 +66,21 @@ def believe(
     ptr, target, support, body = mined
     strength = _strength(support, body, choices)
     back_ptr, source, back = turn_round(ptr, target, strength, kinds_of(features))
+    code_ptr, back_code, code_begin = predicted_codes(features, ptr, target)
     rules = ConstantRules(
-        ptr, target, support, body, strength, back_ptr, source, back, counted
+        *(ptr, target, support, body, strength),
+        *(back_ptr, source, back, counted),
+        *(code_ptr, back_code, code_begin, answers_of(features, target)),
     )
     size = np.diff(features.holder_ptr)
     whole = size[features.code_ptr[-1] + features.code] + choices.shrinkage
+    popularity = np.zeros(len(size), np.float32)
+    np.divide(size, whole, out=popularity, where=size > 0, casting="same_kind")
     path_body = np.maximum(paths.pca_body_size, 1)
     return Evidence(
         features,
         rules,
-        (size / whole).astype(np.float32),
+        popularity,
         paths.support,
         path_body,
         _strength(paths.support, path_body, choices),

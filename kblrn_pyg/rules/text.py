@@ -1,4 +1,4 @@
-"""Rules in words."""
+"""Rules as text."""
 
 from collections.abc import Callable
 from typing import Any
@@ -28,18 +28,18 @@ def atoms(rules: RuleSet, i: int) -> list[tuple[int, str, str]]:
 
 
 def body_text(rules: RuleSet, i: int) -> str:
-    """Returns a body in words: ``parent_of(h, x) ∧ parent_of(t, x)``."""
+    """Returns a body as text: ``parent_of(h, x) ∧ parent_of(t, x)``."""
     i = check_id(i, "rule", len(rules))
     return " ∧ ".join(f"{rules.relations[r]}({a}, {b})" for r, a, b in atoms(rules, i))
 
 
 def about(rules: RuleSet, i: int) -> str:
-    """Returns the word that stands before the confidences of a rule, if any."""
+    """Returns the word that precedes the confidences of a rule, if any."""
     return "about " if rules.estimated[i] else ""
 
 
 def fraction_text(value: float, is_estimate: bool = False) -> str:
-    r"""Returns a measure of a rule in words.
+    r"""Returns a measure of a rule as text.
 
     Args:
         value (float): The measure.
@@ -56,7 +56,7 @@ def fraction_text(value: float, is_estimate: bool = False) -> str:
 
 
 def rule_text(rules: RuleSet, i: int) -> str:
-    r"""Returns a rule in words, with those of its measures that are known.
+    r"""Returns a rule as text, with its known measures.
 
     Args:
         rules (RuleSet): The rules.
@@ -85,7 +85,7 @@ def rule_text(rules: RuleSet, i: int) -> str:
 
 
 def constant_rule_text(rules: ConstantRuleSet, i: int) -> str:
-    r"""Returns a rule with constants in words, with its known measures.
+    r"""Returns a rule with constants as text, with its known measures.
 
     Args:
         rules (ConstantRuleSet): The rules.
@@ -115,12 +115,12 @@ def constant_rule_text(rules: ConstantRuleSet, i: int) -> str:
 def constant_atoms(
     rules: ConstantRuleSet, i: int, name_of: Callable[[int], str]
 ) -> tuple[str, str]:
-    r"""Returns the head and the body of a rule with constants in words.
+    r"""Returns the head and the body of a rule with constants as text.
 
     Args:
         rules (ConstantRuleSet): The rules.
         i (int): The position of the rule.
-        name_of (callable): Returns what an entity is called.
+        name_of (callable): Returns the name of an entity.
     """
 
     num_codes = 2 * len(rules.relations)

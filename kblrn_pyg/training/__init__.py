@@ -1,4 +1,4 @@
-"""Learning weights, stopping early, and continuing bit for bit."""
+"""Training with early stopping and exact resumption."""
 
 from typing import TYPE_CHECKING
 

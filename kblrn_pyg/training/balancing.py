@@ -1,4 +1,4 @@
-"""Experts that have learned apart: how far to trust each of them."""
+"""Chooses how far to trust each of several experts that were trained separately."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -55,27 +55,27 @@ def balance(
 ) -> dict[str, float]:
     r"""Chooses the exponents of a product of experts by the MRR of a validation set.
 
-    Embeddings that were trained know almost all training triples, so that what
-    other experts would learn beside them is not what they could do for triples
-    that nobody has seen. Experts that have learned apart, of the same triples, each
-    believe too much in themselves when they are multiplied. This multiplies the
-    scores of all experts that can be scaled, see :meth:`Expert.scale`, by factors:
-    first the same one for all of them, and then each by one of its own. Relations
-    whose queries speak clearly for other factors than those of all get their own;
-    how clearly they must is chosen by cross-validation.
+    Trained embeddings fit almost all training triples, so other experts that are
+    trained beside them do not learn what is useful for unseen triples. Experts that
+    were trained separately, on the same triples, are overconfident when they are
+    multiplied. This function multiplies the scores of all experts that can be
+    scaled, see :meth:`Expert.scale`, by factors: first the same factor for all of
+    them, and then a separate factor for each. Relations whose queries clearly
+    favour other factors get their own; cross-validation chooses how clearly they
+    must.
 
     Args:
         model (KBLRN): The model, whose experts are scaled.
         val (HeteroData or Data): The split to validate on.
-        filter_with (sequence, optional): Further splits whose answers do not count
+        filter_with (sequence, optional): Additional splits whose answers do not count
             as wrong. (default: :obj:`()`)
         progress (bool, optional): Whether to show a progress bar.
             (default: :obj:`False`)
-        by_relation (bool, optional): Whether relations may have factors of their
-            own. (default: :obj:`True`)
+        by_relation (bool, optional): Whether relations may have their own factors.
+            (default: :obj:`True`)
 
     Returns:
-        The factor of each expert that was scaled, that of all relations together.
+        The factor of each scaled expert, for all relations together.
     """
     return _balanced(model, val, filter_with, progress, by_relation).together
 
@@ -83,7 +83,7 @@ def balance(
 def balance_relations(
     model: KBLRN, val: Graph, filter_with: Sequence[Graph] = (), progress: bool = False
 ) -> dict[str, Tensor]:
-    r"""Does what :meth:`balance` does, and tells the factors of each relation.
+    r"""Does the same as :meth:`balance`, and returns the factors of each relation.
 
     Args:
         model (KBLRN): See :meth:`balance`.
@@ -124,7 +124,7 @@ def _balanced(
 
 
 class _Trials:
-    """Scores by several factors of experts, each of which is asked once."""
+    """Scores with several factors of experts; each expert scores once."""
 
     def __init__(self, model: KBLRN, factors: list[Factors]) -> None:
         self.model, self.factors = model, factors
@@ -150,7 +150,7 @@ class _Trials:
 
 
 class _Choice:
-    """The best factors by now, of all relations together and of each relation."""
+    """The best factors so far, for all relations together and for each relation."""
 
     def __init__(self, names: list[str], num_relations: int, by_relation: bool) -> None:
         self.by_relation = by_relation
@@ -199,13 +199,14 @@ class _Choice:
             self.factors[name][chosen] = factor[chosen]
 
     def settle(self) -> None:
-        """Begins anew with what each relation has: ranks do not depend on others."""
+        """Starts again from the current factors of each relation: ranks do not
+        depend on other relations."""
         self.mrr = float(self.sums.sum() / self.num_queries)
         self.mrr_of[:] = self.mrr
 
 
 def _best_prior(relation: Ids, reciprocal: np.ndarray, num_relations: int) -> float:
-    """Chooses a prior by what relations then have on queries they did not choose by.
+    """Chooses a prior by the results of relations on held-out queries.
 
     ``reciprocal`` are the reciprocal ranks of all queries, a row for each trial.
     """
@@ -233,7 +234,7 @@ def _best_prior(relation: Ids, reciprocal: np.ndarray, num_relations: int) -> fl
 
 
 def _trials(choice: _Choice) -> Iterator[list[Trial]]:
-    """Yields factors to try at once, which follow from what was found by then."""
+    """Yields factors to try together, based on the results so far."""
     names = list(choice.together)
     if not names:
         return

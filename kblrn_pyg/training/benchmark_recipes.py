@@ -6,13 +6,13 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Schedule:
-    r"""How fast and how long a model learns.
+    r"""The optimisation settings and the length of training.
 
     Args:
-        training (dict): Arguments of :meth:`fit`, but for epochs.
+        training (dict): Arguments of :meth:`fit`, except for epochs.
         epochs (int): The maximum number of epochs.
-        patience (int): The number of validations in a row that may bring no
-            better MRR.
+        patience (int): The number of consecutive validations without a better MRR
+            to tolerate.
     """
 
     training: dict[str, Any]
@@ -31,16 +31,16 @@ _AS_THEY_ARE = Schedule({"validate_every": 1}, epochs=0, patience=0)
 
 @dataclass(frozen=True)
 class BenchmarkRecipe:
-    r"""How the models of a table of benchmarks are trained: all instances, on all of
-    its data sets, with what validation chooses from.
+    r"""The training of the models in a benchmark table: all instances, on all of
+    its data sets, with the options that validation chooses from.
 
     The recipe of one model is a :class:`~kblrn_pyg.recipes.Recipe`.
 
     Args:
         name (str): Its name.
         sizes (tuple): The embedding sizes to choose from by validation.
-        model (dict): Further arguments of :meth:`KBLRN.from_data`.
-        schedule (Schedule): How fast and how long they learn.
+        model (dict): Additional arguments of :meth:`KBLRN.from_data`.
+        schedule (Schedule): The schedule of training.
         paper_rules (bool): Whether rules need the paper's confidence.
         scorers (tuple): The latent scorers to choose from by validation, where
             a row names none.
@@ -52,13 +52,13 @@ class BenchmarkRecipe:
             which has few weights. (default: :obj:`None`, that of all without
             embeddings)
         beside_evidence (Schedule, optional): The schedule of models without
-            embeddings that have other experts beside it. (default: :obj:`None`,
-            that of all without embeddings)
-        apart (bool, optional): Whether embeddings and the other experts are
-            trained apart, and then balanced by validation; see
-            :meth:`~kblrn_pyg.training.balance`. (default: :obj:`False`, all
-            experts learn together)
-        changes (dict, optional): What is different on a data set, by its name.
+            embeddings that combine it with other experts.
+            (default: :obj:`None`, that of all without embeddings)
+        apart (bool, optional): Whether embeddings, the other experts with letters,
+            and each expert without one are trained separately, and then balanced on
+            the validation set; see :meth:`~kblrn_pyg.training.balance`.
+            (default: :obj:`False`, all experts are trained together)
+        changes (dict, optional): The fields that differ on a data set, by its name.
     """
 
     name: str
@@ -83,33 +83,29 @@ class BenchmarkRecipe:
         return replace(self, **self.changes.get(dataset, {}))
 
     def beginnings(self, experts: str) -> tuple[str, ...]:
-        r"""Returns the instances whose experts a model begins with.
+        r"""Returns the instances whose experts initialise a model.
 
         Args:
             experts (str): The instance of the model.
         """
-        if not self._is_apart(experts):
-            return ()
-        return "l", experts.replace("l", "")
+        parts = _parts(experts)
+        return parts if self.apart and len(parts) > 1 else ()
 
     def schedule_of(self, experts: str) -> Schedule:
-        r"""Returns how fast and how long a model learns.
+        r"""Returns the schedule of a model.
 
         Args:
             experts (str): The instance of the model.
         """
-        if self._is_apart(experts):
+        if self.beginnings(experts):
             return _AS_THEY_ARE
-        special = None
-        if "l" not in experts:
-            if "e" in experts:
+        letters, special = experts.partition("+")[0], None
+        if "l" not in letters:
+            if "e" in letters:
                 is_alone = experts == "e"
                 special = self.evidence_alone if is_alone else self.beside_evidence
             special = special or self.without_latent
         return special or self.schedule
-
-    def _is_apart(self, experts: str) -> bool:
-        return self.apart and "l" in experts and experts != "l"
 
     def shortened(self) -> "BenchmarkRecipe":
         """The same in seconds, as a test."""
@@ -126,6 +122,15 @@ class BenchmarkRecipe:
         return replace(
             self, sizes=(8,), scorers=self.scorers[:1], changes={}, **schedules
         )
+
+
+def _parts(experts: str) -> tuple[str, ...]:
+    """Splits an instance, such as lr+node, into separately trained parts: l, r and
+    +node."""
+    letters, *own = experts.split("+")
+    embeddings, others = "l" if "l" in letters else "", letters.replace("l", "")
+    with_letters = tuple(one for one in (embeddings, others) if one)
+    return with_letters + tuple(f"+{name}" for name in own)
 
 
 # Section 5 of the paper, to the letter.
@@ -155,7 +160,8 @@ def _embeddings(n3: float) -> dict[str, Any]:
 
 
 def _dropped(dropout: float) -> dict[str, Any]:
-    """Where the same embeddings answer from both sides, and dropout does better."""
+    """For data sets on which embeddings without reciprocal relations and with
+    dropout work better."""
     return {"num_negatives": None, "dropout": dropout, "precision": "bfloat16"}
 
 

@@ -1,4 +1,4 @@
-"""Everything that is needed to continue a training bit for bit, in one file."""
+"""Checkpoints: all state needed to resume training bit for bit, in one file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -17,7 +17,7 @@ Weights = dict[str, Tensor]
 
 @dataclass
 class Position:
-    """How far a training is, down to the batch."""
+    """The position in a training run, down to the batch."""
 
     epoch: int = 0  # the number of complete epochs
     batch: int = 0  # the number of complete batches of the current epoch
@@ -31,7 +31,7 @@ class Position:
         self.batch += 1
         self.loss += mean_loss * triples
         self.triples += triples
-        self.seconds += seconds
+        self.seconds += max(seconds, 0.0)  # clocks may go backwards
 
     def log_line(self) -> dict[str, Any]:
         """Returns the figures of the current epoch."""
@@ -45,18 +45,18 @@ class Position:
 
 @dataclass
 class Checkpoint:
-    r"""The state of a training.
+    r"""The state of a training run.
 
     Args:
         model (dict): The weights.
         optimizer (dict): The state of the optimizer.
         rng (dict): The states of all random number generators.
-        position (dict): How far the training is, down to the batch.
+        position (dict): The position in training, down to the batch.
         stopping (dict): The state of early stopping, by validation set.
         history (list): The lines of the log so far.
         best (dict): The weights of the best validation, by validation set.
-        settings (dict): What shapes the training. A checkpoint continues only
-            under the same settings.
+        settings (dict): The settings that affect training. A checkpoint can only be
+            resumed with the same settings.
         fingerprint (str): The fingerprint of the model.
         num_threads (int): The number of threads.
         versions (dict, optional): The versions of the packages.
@@ -75,7 +75,8 @@ class Checkpoint:
     versions: dict[str, str] = field(default_factory=versions)
 
     def best_or_last(self, validation_set: str | None = None) -> Weights:
-        r"""Returns the weights of the best validation, or else the last ones.
+        r"""Returns the weights of the best validation, or the last ones if there
+        was none.
 
         Args:
             validation_set (str, optional): The validation set.
@@ -116,7 +117,7 @@ def load_checkpoint(
         settings (dict, optional): The settings that it must have.
             (default: :obj:`None`, any)
         defaults (dict, optional): The values of settings that it lacks, because it
-            was made before there were these. (default: :obj:`None`)
+            was saved before they were introduced. (default: :obj:`None`)
     """
     content = load_tensors(path, "checkpoint")
     if set(content) != {field.name for field in fields(Checkpoint)}:
@@ -141,13 +142,14 @@ def load_checkpoint(
 
 
 def _odd_part(found: Checkpoint) -> str | None:
-    """Returns what is not as a training leaves it."""
+    """Returns the name of an invalid part of a checkpoint, or :obj:`None`."""
     is_log = isinstance(found.history, list) and all(map(_is_line, found.history))
+    has_model = _are_weights(found.model)
     has_best = isinstance(found.best, dict) and all(
-        _are_weights(one, found.model) for one in found.best.values()
+        has_model and _are_weights(one, found.model) for one in found.best.values()
     )
     parts = {
-        "model": _are_weights(found.model),
+        "model": has_model,
         "optimizer": isinstance(found.optimizer, dict),
         "rng": isinstance(found.rng, dict),
         "position": _is_position(found.position),

@@ -1,4 +1,4 @@
-"""Rows of new entities: a few steps on these alone, everything else frozen."""
+"""Learns the rows of new entities in a few steps, with everything else frozen."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,12 +21,12 @@ _MAX_EXAMPLES = 100
 
 @dataclass(frozen=True)
 class FoldInSettings:
-    """How the rows of new entities are learned."""
+    """The settings for learning the rows of new entities."""
 
     epochs: int = setting(2, "how often each fact of a new entity is seen, at least")
-    least_steps: int = setting(30, "the least number of steps")
+    least_steps: int = setting(30, "the minimum number of steps")
     batch_size: int = setting(2048, "the number of facts in a step")
-    num_negatives: int = setting(128, "sampled entities that facts of a step share")
+    num_negatives: int = setting(128, "sampled entities that the facts of a step share")
     lr: float = setting(
         0.8, "the learning rate of Adagrad, relative to the size of other entries"
     )
@@ -39,16 +39,16 @@ class FoldInSettings:
 
 
 def fold_in(expert: Expert, update: KBUpdate, settings: FoldInSettings) -> None:
-    r"""Learns the rows of new entities, by the loss of the expert alone.
+    r"""Learns the rows of new entities with the loss of the expert alone.
 
-    A row begins with the mean of the entities that have the same roles: to be the
-    head, or the tail, of the same relations. The loss is that of training, over the
-    facts of new entities, against sampled entities.
+    A row is initialised with the mean row of the entities that have the same roles,
+    that is, which are the head, or the tail, of the same relations. The loss is
+    that of training, over the facts of new entities, against sampled entities.
 
     Args:
-        expert (Expert): The expert, with rows of its own for entities.
-        update (KBUpdate): What became of the knowledge base.
-        settings (FoldInSettings): How they are learned.
+        expert (Expert): The expert, which has one row per entity.
+        update (KBUpdate): The update of the knowledge base.
+        settings (FoldInSettings): The settings of learning them.
     """
     tables, facts = expert.entity_tables(), _facts_of_new(update)
     _start(tables, facts, update)
@@ -78,11 +78,12 @@ def fold_in(expert: Expert, update: KBUpdate, settings: FoldInSettings) -> None:
 
 
 def leave_out(expert: Expert, update: KBUpdate) -> None:
-    r"""Makes an expert silent about new entities, by rows of zeros.
+    r"""Sets the rows of new entities to zero, so that the expert gives them a score
+    of zero.
 
     Args:
-        expert (Expert): The expert, with rows of its own for entities.
-        update (KBUpdate): What became of the knowledge base.
+        expert (Expert): The expert, which has one row per entity.
+        update (KBUpdate): The update of the knowledge base.
     """
     first = update.num_before
     with torch.no_grad():
@@ -97,7 +98,7 @@ def leave_out(expert: Expert, update: KBUpdate) -> None:
 
 @torch.no_grad()
 def _is_silent_about(expert: Expert, entity: int, update: KBUpdate) -> bool:
-    """Tells whether all scores of an entity are zero, in all relations."""
+    """Returns whether all scores of an entity are zero, in all relations."""
     device = expert.entity_tables()[0].device
     rel = torch.arange(len(update.kb.edge_types), device=device)
     new, other = torch.full_like(rel, entity), torch.zeros_like(rel)
@@ -109,7 +110,7 @@ def _is_silent_about(expert: Expert, entity: int, update: KBUpdate) -> bool:
 
 
 class _NewRows:
-    """The rows of new entities in a table, as something that an optimiser takes."""
+    """The rows of new entities in a table, as parameters of an optimiser."""
 
     def __init__(self, table: Parameter, first: int) -> None:
         self.table, self.first = table, first

@@ -11,7 +11,7 @@ from kblrn_pyg.training.run import Run
 
 @dataclass(frozen=True)
 class History:
-    r"""Loss and validation of a run by epoch.
+    r"""The loss and the validation results of a run by epoch.
 
     Args:
         name (str): The name of the run.
@@ -35,8 +35,8 @@ def read_histories(paths: Sequence[PathLike]) -> list[History]:
     r"""Reads the logs of runs.
 
     Args:
-        paths (sequence): The folders of the runs. A run whose experts learned apart
-            has a history for each of its stages.
+        paths (sequence): The folders of the runs. A run whose experts were trained
+            separately has a history for each of its stages.
     """
     given = dict.fromkeys(Path(path).resolve() for path in paths)
     folders = [folder for path in given for folder in _logged(path)]

@@ -1,4 +1,4 @@
-"""What :meth:`fit` needs of a model, tells its callbacks and returns."""
+"""The interfaces of :meth:`fit`: its model, its callbacks and its result."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,10 +12,10 @@ from kblrn_pyg.training.run import Run
 
 
 class Trainable(ScoringModel, Protocol):
-    r"""What :meth:`fit` needs of a model.
+    r"""The interface of models for :meth:`fit`.
 
-    It must draw from the global random number generators of torch, NumPy or
-    Python only, or else its training cannot be continued bit for bit.
+    A model must only use the global random number generators of torch, NumPy or
+    Python; otherwise its training cannot be resumed bit for bit.
     """
 
     @property
@@ -26,30 +26,30 @@ class Trainable(ScoringModel, Protocol):
         """Takes a batch of the loader and returns its mean loss."""
 
     def loader(self, *args: Any, **kwargs: Any) -> Any:
-        """Makes a :class:`~torch.utils.data.DataLoader` of triples."""
+        """Creates a :class:`~torch.utils.data.DataLoader` of triples."""
 
     def feature_parameters(self) -> list[Any]:
-        """The parameters that :obj:`feature_lr` is for."""
+        """The parameters that use :obj:`feature_lr`."""
 
     def fingerprint(self) -> str:
-        """Tells apart models whose weights do not fit each other."""
+        """A digest that distinguishes models with incompatible weights."""
 
     def state_dict(self) -> dict[str, Any]:
         """The weights."""
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> Any:
-        """Takes weights."""
+        """Loads weights."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    r"""What callbacks of :meth:`fit` get.
+    r"""The argument of the callbacks of :meth:`fit`.
 
     Args:
         model (KBLRN): The model, in evaluation mode.
         epoch (int): The epoch, from 1.
-        line (dict): The line of the log. What a callback adds to it is logged
-            and saved, too.
+        line (dict): The line of the log. Entries that a callback adds to it are
+            logged and saved, too.
         run (Run, optional): The folder of the run.
     """
 
@@ -69,8 +69,8 @@ class Best:
     Args:
         epoch (int): Its epoch.
         mrr (float): Its mean reciprocal rank.
-        stopped_early (bool): Whether the training was stopped after it, as far
-            as this set is concerned.
+        stopped_early (bool): Whether early stopping ended training on this set
+            after it.
         weights (dict): The weights of the model.
     """
 
@@ -82,7 +82,7 @@ class Best:
 
 @dataclass(frozen=True)
 class FitResult:
-    r"""How a training went.
+    r"""The result of a training run.
 
     Args:
         best (dict): The best validation on each validation set, by name; empty

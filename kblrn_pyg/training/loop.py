@@ -1,4 +1,4 @@
-"""Learning the weights of a model."""
+"""The training loop."""
 
 import logging
 import math
@@ -47,29 +47,29 @@ def fit(
     settings: FitSettings | None = None,
     **changes: Any,
 ) -> FitResult:
-    r"""Learns the weights of a model, by default with Adam.
+    r"""Trains a model, by default with Adam.
 
     The defaults are those of the `"KBLRN" <https://arxiv.org/abs/1709.04676>`_
     paper.
 
-    The random numbers of an epoch depend on the seed and the epoch alone, and
-    a checkpoint is saved after every epoch, before every validation, and when
-    Ctrl-C asks to stop, which takes effect after the batch. A training that was
-    stopped, or killed at any moment, and is started again with the same
-    arguments thus ends with the very same weights as if nothing had happened,
-    given the same number of threads. The random numbers of the caller are left
-    as they were, and the model is in evaluation mode at the end.
+    The random numbers of an epoch depend only on the seed and the epoch. A
+    checkpoint is saved after every epoch, before every validation, and on Ctrl-C,
+    which takes effect after the current batch. A training run that was stopped, or
+    killed at any moment, can therefore be restarted with the same arguments, and
+    ends with exactly the same weights as without the interruption, given the same
+    number of threads. The random number generators of the caller are not affected,
+    and the model is in evaluation mode at the end.
 
     Args:
         model (KBLRN): The model.
         train (HeteroData or Data): The knowledge base, whose known triples
-            (:obj:`edge_index`) are learned.
+            (:obj:`edge_index`) are the training triples.
         val (HeteroData or Data or dict, optional): The split to validate on, or
             several splits by name. Each of them has its own early stopping and
             best weights; training ends when all have stopped. At the end the
             model has the best weights of the first one.
             (default: :obj:`None`, do not validate)
-        filter_with (sequence or dict, optional): Further splits whose answers
+        filter_with (sequence or dict, optional): Additional splits whose answers
             do not count as wrong in validation, or such splits by the name of
             the validation set. (default: :obj:`()`)
         run (Run, optional): The folder to save to.
@@ -86,9 +86,9 @@ def fit(
             row-sparse gradients, what :meth:`~kblrn_pyg.sizes.choose_training`
             chooses)
         **changes (optional): Fields of :class:`FitSettings` that differ from
-            :obj:`settings`, such as :obj:`epochs`, :obj:`batch_size`,
-            :obj:`lr`, :obj:`validate_every`, :obj:`patience` or :obj:`seed`.
-            A finished run continues when it is started again with more epochs.
+            :obj:`settings`, such as :obj:`epochs`, :obj:`batch_size`, :obj:`lr`,
+            :obj:`validate_every`, :obj:`patience` or :obj:`seed`. A finished run
+            can be continued by calling this again with more epochs.
 
     Example:
         >>> from kblrn_pyg import KBLRN
@@ -125,7 +125,7 @@ def fit(
 
 
 class _Training:
-    """A training: epochs, validations, and what is saved."""
+    """A training run: epochs, validations, and saving."""
 
     def __init__(
         self,
@@ -224,7 +224,7 @@ class _Training:
             start = time.perf_counter()
 
     def _remaining_batches(self) -> Iterator[tuple[Any, ...]]:
-        """The batches of the epoch, but for those that a checkpoint has done."""
+        """The batches of the epoch, except those before a checkpoint."""
         numbers = (self.settings.seed, self.state.position.epoch, 0)  # 0: the only rank
         process.seed_all(*numbers)
         # The order of the triples must not depend on negatives and dropout.

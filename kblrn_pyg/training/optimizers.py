@@ -1,4 +1,4 @@
-"""Optimisers by name, and one for tables of which a batch touches few rows."""
+"""Optimisers by name, and one for tables of which a batch uses few rows."""
 
 from collections.abc import Callable
 from typing import Any
@@ -35,7 +35,7 @@ class RowAdagrad(Optimizer):
     Args:
         params (iterable): The parameters, or groups of them.
         lr (float, optional): The learning rate. (default: :obj:`0.1`)
-        eps (float, optional): What keeps the quotient finite.
+        eps (float, optional): A small constant that keeps the quotient finite.
             (default: :obj:`1e-10`)
     """
 
@@ -95,7 +95,7 @@ def _update_by_kernel(
 
 
 def _parts(size: int, least: int) -> list[slice]:
-    """Cuts rows for threads, of which each gets a least number."""
+    """Splits rows for threads, each of which gets a minimum number."""
     number = max(1, min(default_threads(), size // least))
     return cut(size, number) if size else []
 
@@ -120,7 +120,7 @@ def _update_all(parameter: Tensor, state: Any, lr: float, eps: float) -> None:
 
 
 def _flat_parts(tensors: list[Tensor]) -> tuple[list[Tensor], list[slice]]:
-    """Cuts tensors of one shape for threads, if kernels may be used."""
+    """Splits tensors of the same shape for threads, if kernels may be used."""
     if uses_kernels(tensors[0]) and all(one.is_contiguous() for one in tensors):
         tensors = [one.view(-1) for one in tensors]
         return tensors, _parts(len(tensors[0]), _MIN_NUMBERS) or [slice(None)]
@@ -130,8 +130,9 @@ def _flat_parts(tensors: list[Tensor]) -> tuple[list[Tensor], list[slice]]:
 class ThreadedAdam(torch.optim.Adam):
     r"""Adam whose large parameters are updated by the threads of the library.
 
-    Those of torch go on spinning when they are done, and keep these from their work
-    of the next batch. The results are those of :class:`torch.optim.Adam`.
+    Torch's own threads keep spinning when they are done, which slows down the
+    threads of the library in the next batch. The results are those of
+    :class:`torch.optim.Adam`.
 
     Args:
         params (iterable): The parameters, or groups of them.
@@ -197,7 +198,7 @@ def _adam(
 
 
 def make_optimizer(name: str, groups: list[dict[str, Any]]) -> Optimizer:
-    r"""Makes an optimiser.
+    r"""Creates an optimiser.
 
     Args:
         name (str): See :obj:`FitSettings.optimizer`.

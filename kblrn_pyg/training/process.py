@@ -1,4 +1,4 @@
-"""The process that a training runs in: its threads, random numbers and signals."""
+"""The process of a training run: its threads, random numbers and signals."""
 
 import atexit
 import ctypes
@@ -26,11 +26,12 @@ _training = threading.RLock()
 
 
 class Interrupted(KeyboardInterrupt):
-    """Raised when Ctrl-C ended the training, after the state was saved."""
+    """Raised after Ctrl-C has ended training and the state has been saved."""
 
 
 def join_processes() -> None:
-    """Lets what :obj:`torchrun` started work together, each with its own threads."""
+    """Initialises the processes that :obj:`torchrun` started, each with its own
+    threads."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1 or dist.is_initialized():
         return
     dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
@@ -61,13 +62,13 @@ def keep_freed_memory() -> None:
 
 
 def set_threads(num_threads: int | None) -> int:
-    r"""Sets how many threads torch and the kernels use, and returns how many.
+    r"""Sets the number of threads of torch and the kernels, and returns it.
 
     The last bits of sums, and hence of weights, depend on the number of threads.
 
     Args:
         num_threads (int, optional): The number of threads.
-            (default: :obj:`None`, leave it as it is)
+            (default: :obj:`None`, unchanged)
     """
     if num_threads is not None:
         torch.set_num_threads(num_threads)
@@ -76,7 +77,8 @@ def set_threads(num_threads: int | None) -> int:
 
 
 def derive_seed(*numbers: int) -> int:
-    """Mixes numbers, none negative; similar ones give unrelated seeds."""
+    """Derives a seed from non-negative numbers; similar numbers give unrelated
+    seeds."""
     # Their count comes first, because trailing zeros would make no difference.
     sequence = np.random.SeedSequence((len(numbers), *numbers))
     return int(sequence.generate_state(1, np.uint64)[0])
@@ -86,8 +88,8 @@ def seed_all(*numbers: int) -> None:
     r"""Seeds the random number generators of torch, NumPy and Python.
 
     Args:
-        numbers (int): What to derive the seed of, such as a seed and an epoch,
-            none negative.
+        numbers (int): Non-negative numbers to derive the seed from, such as a seed
+            and an epoch.
     """
     seed = derive_seed(*numbers)
     torch.manual_seed(seed)
@@ -129,8 +131,8 @@ def set_rng_states(states: dict[str, Any]) -> None:
 
 @contextmanager
 def only_training() -> Iterator[None]:
-    """Refuses a second training in another thread: all threads of a process draw from
-    the same random numbers, and neither training could be repeated."""
+    """Refuses to train in a second thread: all threads of a process share the same
+    random number generators, so neither training run would be reproducible."""
     if not _training.acquire(blocking=False):
         raise RuntimeError(
             "another thread of this process is training, use a process for each"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kblrn_pyg.data.errors import DataError
+from kblrn_pyg.data.lines import read_settings_text
 from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.data.whole import write_text
 
@@ -35,14 +36,14 @@ _KINDS: dict[str, tuple[type, str]] = {
 
 
 class Run:
-    r"""A folder that holds everything about a training.
+    r"""A folder that contains everything about a training run.
 
     * :obj:`settings.json`: the settings of the model and of the training;
     * :obj:`log.jsonl`: a line of JSON for each validation;
     * :obj:`checkpoint.pt`: the state to continue from, and the best weights;
     * :obj:`model.pt`: the model, usable without the data set;
-    * :obj:`stages/`: a folder for each stage, if experts learned apart;
-    * :obj:`tensorboard/`: the log for TensorBoard, if asked for.
+    * :obj:`stages/`: a folder for each stage, if experts were trained separately;
+    * :obj:`tensorboard/`: the log for TensorBoard, if enabled.
 
     Args:
         path (str): The folder, created when something is written to it.
@@ -91,7 +92,9 @@ class Run:
     def read_settings(self) -> dict[str, Any]:
         """Reads the settings."""
         try:
-            settings = json.loads(self.settings_path.read_text(encoding="utf-8"))
+            settings = json.loads(read_settings_text(self.settings_path))
+        except DataError:
+            raise
         except FileNotFoundError:
             raise DataError("no such file, not a run", self.settings_path) from None
         except NotADirectoryError:
@@ -121,12 +124,12 @@ class Run:
 
     @contextmanager
     def started(self, lines: Iterable[Mapping[str, Any]] = ()) -> Iterator[None]:
-        r"""Makes the log hold these lines and no others.
+        r"""Starts the log with exactly these lines.
 
-        A run that is continued starts with the lines of its checkpoint. What a
-        killed process wrote after it, perhaps half a line, is dropped, and so
-        are the files that it had not finished. A new folder, and those made for it,
-        are removed if this, or what is done in the context, fails.
+        A run that is resumed starts with the lines of its checkpoint. Anything that
+        a killed process wrote after it, possibly half a line, is dropped, and so
+        are unfinished files. A new folder, and parent folders created for it, are
+        removed if this function or the code in the context fails.
 
         Args:
             lines (iterable, optional): The lines. (default: :obj:`()`)
@@ -166,16 +169,20 @@ class Run:
 
     def read_log(self) -> list[dict[str, Any]]:
         """Reads the log."""
-        lines = self.log_path.read_text(encoding="utf-8").splitlines()
         try:
-            return [json.loads(line) for line in lines]
-        except ValueError as error:
+            lines = self.log_path.read_text(encoding="utf-8").splitlines()
+            content = [json.loads(line) for line in lines]
+        except (ValueError, RecursionError) as error:
             raise DataError(f"is not a log ({error})", self.log_path) from None
+        if not all(isinstance(line, dict) for line in content):
+            raise DataError("must hold a JSON object in each line", self.log_path)
+        return content
 
     def best_weights(
         self, fingerprint: str | None = None, validation_set: str | None = None
     ) -> "Weights":
-        r"""Loads the weights of the best validation, or else the last ones.
+        r"""Loads the weights of the best validation, or the last ones if there was
+        none.
 
         Args:
             fingerprint (str, optional): The fingerprint that the model must
@@ -189,17 +196,17 @@ class Run:
         return checkpoint.best_or_last(validation_set)
 
     def lock(self) -> None:
-        """Takes the folder for this process, until it ends or closes the run.
+        """Locks the folder for this process, until it ends or closes the run.
 
         Raises:
-            DataError: If another training is writing to it.
+            DataError: If another training run is writing to it.
         """
         if self._lock is None:
             self.path.mkdir(parents=True, exist_ok=True)
             self._lock = _locked(self.path)
 
     def close(self) -> None:
-        """Closes the log of TensorBoard, and leaves the folder to others."""
+        """Closes the log of TensorBoard, and unlocks the folder."""
         if self._writer is not None:
             self._writer.close()
             self._writer = None
@@ -218,8 +225,8 @@ def _missing_folders(path: Path) -> list[Path]:
 
 
 def _locked(path: Path) -> int:
-    """Opens a folder that no other process has locked; the end of a process, be it
-    by a kill, unlocks it."""
+    """Locks a folder that no other process has locked. It is unlocked when the
+    process ends, even by a kill."""
     handle = os.open(path, os.O_RDONLY)
     try:
         if fcntl is not None:

@@ -1,4 +1,4 @@
-"""What can be set of a training, declared once."""
+"""The settings of training, declared once."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -19,17 +19,17 @@ class FitSettings:
     )
     optimizer: str = setting(
         "adam",
-        "the optimiser: adam, or adagrad, which can do with row-sparse gradients",
+        "the optimiser: adam, or adagrad, which supports row-sparse gradients",
         choices=OPTIMIZERS,
     )
     lr: float = setting(0.001, "the learning rate")
     lr_decay: float = setting(1.0, "the factor of the learning rate after each epoch")
     feature_lr: float | None = setting(
-        None, "the learning rate of all experts but the latent one, if it differs"
+        None, "the learning rate of all experts except the latent one, if it differs"
     )
     validate_every: int = setting(5, "the number of epochs between validations")
     patience: int = setting(
-        0, "the number of validations in a row that may bring no better MRR"
+        0, "the number of consecutive validations without a better MRR to tolerate"
     )
     seed: int = setting(0, "the seed of all random numbers")
 
@@ -48,7 +48,7 @@ class FitSettings:
                 raise ValueError(f"'{name}' must be positive (got {number})")
 
     def changed(self, changes: Mapping[str, Any]) -> "FitSettings":
-        r"""Returns settings of which some differ.
+        r"""Returns a copy with some settings changed.
 
         Args:
             changes (dict): The values that differ, by name.
@@ -63,9 +63,9 @@ class FitSettings:
         return replace(self, **changes)
 
     def validates(self, epoch: int) -> bool:
-        """Tells whether an epoch ends with a validation."""
+        """Returns whether an epoch ends with a validation."""
         return self.is_scheduled(epoch) or epoch == self.epochs
 
     def is_scheduled(self, epoch: int) -> bool:
-        """Tells whether a training of more epochs would validate here, too."""
+        """Returns whether training for more epochs would validate here, too."""
         return epoch % self.validate_every == 0

@@ -1,6 +1,6 @@
 """Training by several processes, each with the embeddings of its own entities.
 
-With one process, the model is whole, and nothing here does anything.
+With a single process, the model is whole, and the functions here have no effect.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +19,7 @@ from kblrn_pyg.training.validation import ValidationSet
 
 
 def own_run(run: Run | None) -> Run | None:
-    """Returns the folder to write to: only the first process does."""
+    """Returns the folder to write to; only the first process has one."""
     return run if process_rank() == 0 else None
 
 
@@ -46,7 +46,7 @@ class ShardedModel:
         return getattr(self.model, "shard", None)
 
     def add_up_gradients(self) -> None:
-        """Adds up the gradients of what every process has."""
+        """Sums the gradients of parameters that every process has."""
         if self.shard is None:
             return
         named = self.model.named_parameters()
@@ -56,8 +56,8 @@ class ShardedModel:
         r"""Gives the whole model back to every process.
 
         Args:
-            sets (sequence, optional): Validation sets whose best weights are made
-                whole, too. (default: :obj:`()`)
+            sets (sequence, optional): Validation sets whose best weights are also
+                joined. (default: :obj:`()`)
         """
         if self.shard is None:
             return
@@ -68,7 +68,7 @@ class ShardedModel:
 
     @contextmanager
     def joined(self) -> Iterator[None]:
-        """Gives the whole model to every process, for a while."""
+        """Gives the whole model to every process, within the context."""
         shard, state = self.shard, self.model.state_dict()
         self.join()
         yield  # what fails here leaves the model whole
@@ -77,7 +77,7 @@ class ShardedModel:
             self.model.load_state_dict(state)
 
     def whole(self, checkpoint: Checkpoint, optimizer: Optimizer) -> Checkpoint:
-        """Returns a checkpoint that any number of processes can continue from."""
+        """Returns a checkpoint that any number of processes can resume from."""
         if self.shard is None:
             return checkpoint
         return self._changed(checkpoint, optimizer, self.shard.gather_all)
@@ -94,7 +94,7 @@ class ShardedModel:
         optimizer: Optimizer,
         change: Callable[[Any, set[str]], dict[str, Any]],
     ) -> Checkpoint:
-        """Changes all that has a row for each entity."""
+        """Applies a function to everything that has one row per entity."""
         names = {id(one): name for name, one in self.model.named_parameters()}
         order = [names[id(p)] for g in optimizer.param_groups for p in g["params"]]
         states = {}

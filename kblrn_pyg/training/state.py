@@ -1,4 +1,4 @@
-"""The state of a training, which checkpoints keep."""
+"""The state of a training run, which checkpoints store."""
 
 import logging
 import warnings
@@ -28,13 +28,13 @@ logger = logging.getLogger(__name__)
 
 
 class TrainingState:
-    r"""The weights of a model, its optimizer, and how far its training is.
+    r"""The weights of a model, its optimizer, and the position in training.
 
     Args:
         model (KBLRN): The model, which is split if there are several processes.
         sets (sequence): The validation sets.
         settings (FitSettings): The settings.
-        triples (sequence): The heads, relations and tails that are learned.
+        triples (sequence): The heads, relations and tails of the training triples.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class TrainingState:
         return bool(self.sets) and all(one.stopping.stopped for one in self.sets)
 
     def scale_rates(self, factor: float) -> None:
-        r"""Sets the learning rates to a fraction of the first ones.
+        r"""Sets the learning rates to a fraction of the initial ones.
 
         Args:
             factor (float): The fraction.
@@ -78,7 +78,7 @@ class TrainingState:
             group["lr"] = rate * factor
 
     def checkpoint(self) -> Checkpoint:
-        """Returns a checkpoint, in which all processes take part."""
+        """Returns a checkpoint; all processes must call this."""
         checkpoint = Checkpoint(
             model=self.model.state_dict(),
             optimizer=self.optimizer.state_dict(),
@@ -94,7 +94,7 @@ class TrainingState:
         return self.sharded.whole(checkpoint, self.optimizer)
 
     def load(self, path: Path) -> None:
-        r"""Goes on from a checkpoint of the same training.
+        r"""Resumes from a checkpoint of the same training run.
 
         Args:
             path (Path): The file.
@@ -144,7 +144,8 @@ def _default_settings() -> dict[str, Any]:
 
 
 def _check_shapes(optimizer: Optimizer) -> None:
-    """Refuses state of other shapes than the parameters, which kernels go through."""
+    """Refuses state whose shapes differ from the parameters, because kernels do not
+    check them."""
     for parameter, state in optimizer.state.items():
         for name, value in state.items():
             shapes = (), parameter.shape, (len(parameter), 1)

@@ -1,4 +1,4 @@
-"""New facts, entities and numbers in a trained model, without training it anew."""
+"""Adds facts, entities and numbers to a trained model, without retraining."""
 
 import logging
 import os
@@ -32,30 +32,29 @@ def update_model(
     header: bool | None = None,
     settings: FoldInSettings | None = None,
 ) -> KBLRN:
-    r"""Returns a model of the same weights that knows more facts, or fewer.
+    r"""Returns a model with the same weights, and with added or retracted facts.
 
-    Rules, paths, evidence and numbers apply to new facts and entities at once. What
-    an expert learns for each entity, such as embeddings, is learned for the new ones
-    in a few steps, with everything else frozen. The model that is given stays as it
-    is.
+    Rules, paths, evidence and numbers apply to new facts and entities at once.
+    Weights per entity, such as embeddings, are learned for new entities in a few
+    steps, with everything else frozen. The given model is not changed.
 
     Args:
-        model (KBLRN): The model, made by :meth:`KBLRN.from_data`, or loaded.
+        model (KBLRN): The model, created by :meth:`KBLRN.from_data`, or loaded.
         triples (optional): The facts to add: a file, a
             :class:`pandas.DataFrame`, or tuples; see
             :meth:`~kblrn_pyg.data.read_triples`. Entities may be new, relations
             may not. (default: :obj:`None`)
         numbers (optional): The numbers to add, see
-            :meth:`~kblrn_pyg.data.read_values`, of attributes that there are; a
-            number replaces the former one. (default: :obj:`None`)
-        retracted (optional): The facts to take away, all of which must be known.
+            :meth:`~kblrn_pyg.data.read_values`, of existing attributes; a number
+            replaces the former one. (default: :obj:`None`)
+        retracted (optional): The facts to remove, all of which must be known.
             (default: :obj:`None`)
         fold_in (bool, optional): If set to :obj:`False`, experts with embeddings
-            are silent about new entities. (default: :obj:`True`)
+            give new entities a score of zero. (default: :obj:`True`)
         header (bool, optional): Whether files begin with a header; see
             :meth:`~kblrn_pyg.data.read_triples`. (default: :obj:`None`)
-        settings (FoldInSettings, optional): How rows of new entities are learned.
-            (default: :obj:`None`, see :class:`FoldInSettings`)
+        settings (FoldInSettings, optional): The settings for learning the rows of
+            new entities. (default: :obj:`None`, see :class:`FoldInSettings`)
 
     Example:
         >>> from kblrn_pyg.datasets import Families
@@ -75,7 +74,7 @@ def read_update(
     retracted: Source | None = None,
     header: bool | None = None,
 ) -> KBUpdate:
-    r"""Reads what is to be added and taken away; see :meth:`update_model`."""
+    r"""Reads the facts and numbers to add and remove; see :meth:`update_model`."""
     if triples is None and numbers is None and retracted is None:
         raise ValueError("'triples', 'numbers' or 'retracted' must be given (got none)")
     kb, names = model.require_kb(), _AllNames(model.vocabulary)
@@ -99,7 +98,7 @@ def apply_update(
     fold_in: bool = True,
     settings: FoldInSettings | None = None,
 ) -> KBLRN:
-    r"""Makes the model of an updated knowledge base; see :meth:`update_model`.
+    r"""Creates the model of an updated knowledge base; see :meth:`update_model`.
 
     Args:
         model (KBLRN): The model.
@@ -157,7 +156,7 @@ def _read_facts(
 
 
 class _AllNames:
-    """The names of a knowledge base, which are not those of columns."""
+    """The names of a knowledge base, which are not column names."""
 
     def __init__(self, names: Vocabulary) -> None:
         self._names = names

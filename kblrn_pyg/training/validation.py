@@ -1,4 +1,4 @@
-"""Validation sets, each with early stopping and best weights of its own."""
+"""Validation sets, each with its own early stopping and best weights."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -19,16 +19,16 @@ Graph: TypeAlias = HeteroData | Data
 
 @dataclass
 class EarlyStopping:
-    r"""Remembers the best validation and decides when to stop.
+    r"""Keeps track of the best validation and decides when to stop.
 
-    Training stops after :obj:`patience + 1` validations in a row without a new
-    best. With a patience of zero this is the rule of the `"KBLRN"
-    <https://arxiv.org/abs/1709.04676>`_ paper, which stops at the first
+    Training stops after :obj:`patience + 1` consecutive validations without a new
+    best. With a patience of zero this is the rule of the
+    `"KBLRN" <https://arxiv.org/abs/1709.04676>`_ paper, which stops at the first
     validation that is not better than the one before.
 
     Args:
-        patience (int, optional): The number of validations in a row that may
-            bring no new best. (default: :obj:`0`)
+        patience (int, optional): The number of consecutive validations without a
+            new best to tolerate. (default: :obj:`0`)
 
     Example:
         >>> stopping = EarlyStopping(patience=0)
@@ -117,7 +117,7 @@ def validation_sets(
     filter_with: Sequence[Graph] | Mapping[str, Sequence[Graph]],
     patience: int,
 ) -> list[ValidationSet]:
-    """Brings what :meth:`fit` validates on into one form."""
+    """Brings the validation sets of :meth:`fit` into one form."""
     if not isinstance(val, Mapping):
         val = {} if val is None else {"val": val}
     if not isinstance(filter_with, Mapping):
@@ -143,7 +143,8 @@ def validation_sets(
 
 
 def known_splits(model: Trainable, sets: Sequence[ValidationSet]) -> list[HeteroData]:
-    """Returns all splits that validation knows the answers of, each once."""
+    """Returns all splits whose answers are known in validation, without
+    duplicates."""
     splits = [one.data for one in sets]
     for one in sets:
         splits += [kb_for(model, split, "filter_with") for split in one.filter_with]

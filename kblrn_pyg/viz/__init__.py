@@ -1,1 +1,1 @@
-"""Scripts that draw: ``python -m kblrn_pyg.viz.rbf_hist --help`` and so on."""
+"""Plotting scripts: ``python -m kblrn_pyg.viz.rbf_hist --help`` and so on."""

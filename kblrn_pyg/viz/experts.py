@@ -1,4 +1,4 @@
-"""What each expert of a trained model contributes to its answers."""
+"""Draw what each expert of a trained model contributes to its answers."""
 
 import argparse
 import sys
@@ -33,13 +33,7 @@ def draw(options: argparse.Namespace) -> Figure:
 def main() -> None:
     """Draws what the options ask for."""
     parser = FigureParser(__doc__)
-    parser.add_argument(
-        "--run", required=True, help="the folder that 'kblrn train' wrote"
-    )
-    parser.add_argument(
-        "--dataset", help="the data set, if the run does not say which, or it moved"
-    )
-    parser.add_argument("--root", help="where data sets are kept, if they moved")
+    parser.add_run()
     parser.add_argument("--split", default="test", help="(default: test)")
     parser.add_argument(
         "--relation", action="append", help="only this relation (repeatable)"
@@ -48,10 +42,10 @@ def main() -> None:
         "--top",
         type=positive,
         default=12,
-        help="at most how many relations (default: 12)",
+        help="the maximum number of relations (default: 12)",
     )
     parser.add_argument(
-        "--expert", metavar="NAME", help="only relations that this expert speaks of"
+        "--expert", metavar="NAME", help="only relations that this expert scores"
     )
     parser.run(draw)
 

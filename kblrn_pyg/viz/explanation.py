@@ -1,4 +1,4 @@
-"""Why the model of a run scores a triple as it does, as a picture."""
+"""Draw an explanation of the score that the model of a run gives to a triple."""
 
 import argparse
 

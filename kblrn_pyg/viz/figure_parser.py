@@ -1,4 +1,4 @@
-"""What the scripts share: options, where figures go, and errors of one line."""
+"""Shared code of the scripts: options, output of figures, one-line errors."""
 
 import argparse
 import sys
@@ -26,10 +26,20 @@ class FigureParser(argparse.ArgumentParser):
         self.add_argument("--out", help="the .png, .svg or .pdf file to write")
 
     def add_model(self) -> None:
-        """Adds a run or model file, as scripts need it that are about a model."""
+        """Adds the option for a run or a model file."""
         self.add_argument(
             "--run", required=True, help="the folder of a run, or a model file"
         )
+
+    def add_run(self) -> None:
+        """Adds the folder of a run, and where its data set is."""
+        self.add_argument(
+            "--run", required=True, help="the folder that 'kblrn train' wrote"
+        )
+        self.add_argument(
+            "--dataset", help="the data set, if the run names none or it has moved"
+        )
+        self.add_argument("--root", help="the directory of data sets, if it has moved")
 
     def add_source(self, what_of_run: str) -> None:
         """Adds the choice between a data set and a run; see :meth:`load_source`."""
@@ -43,7 +53,7 @@ class FigureParser(argparse.ArgumentParser):
         source.add_argument(
             "--run", help=f"the folder of a run or a model file: {what_of_run}"
         )
-        self.add_argument("--root", help="where data sets are kept")
+        self.add_argument("--root", help="the directory of data sets")
 
     def run(self, draw: Draw) -> None:
         """Parses the options, checks them before anything takes time, and draws.

@@ -1,4 +1,4 @@
-"""The neighbourhood of an entity, with names and numbers (Figure 1)."""
+"""Draw the neighbourhood of an entity, with names and numbers (Figure 1)."""
 
 import argparse
 
@@ -24,13 +24,13 @@ def main() -> None:
         "--hops",
         type=positive,
         default=1,
-        help="the largest distance to draw (default: 1)",
+        help="the maximum distance to draw (default: 1)",
     )
     parser.add_argument(
         "--max-nodes",
         type=positive,
         default=12,
-        help="at most how many other entities to draw (default: 12)",
+        help="the maximum number of other entities to draw (default: 12)",
     )
     parser.run(draw)
 

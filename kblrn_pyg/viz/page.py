@@ -1,4 +1,4 @@
-"""A picture of the page of 'kblrn serve', taken in Chromium."""
+"""Take a screenshot of the page of 'kblrn serve' in Chromium."""
 
 import argparse
 import re

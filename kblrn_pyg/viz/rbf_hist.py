@@ -1,4 +1,4 @@
-"""Histograms of head minus tail with their radial basis functions (Figure 3), or
+"""Draw histograms of head minus tail with their radial basis functions (Figure 3), or
 with the layers that a run learned."""
 
 import argparse
@@ -28,14 +28,14 @@ def main() -> None:
         "--relation",
         action="append",
         required=True,
-        help="a relation by name; may be given more than once",
+        help="a relation by name (repeatable)",
     )
     parser.add_source("its knowledge base and learned weights")
     parser.add_argument("--attribute", help="an attribute by name (default: all)")
     parser.add_argument(
         "--log", action="store_true", help="draw differences on a logarithmic axis"
     )
-    parser.add_argument("--bins", type=positive, help="number of bars")
+    parser.add_argument("--bins", type=positive, help="the number of bars")
     parser.run(draw)
 
 

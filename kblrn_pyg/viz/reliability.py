@@ -1,4 +1,4 @@
-"""How far the probabilities of a calibrated model can be trusted."""
+"""Draw how reliable the probabilities of a calibrated model are."""
 
 import argparse
 
@@ -28,13 +28,7 @@ def draw(options: argparse.Namespace) -> Figure:
 def main() -> None:
     """Draws what the options ask for."""
     parser = FigureParser(__doc__)
-    parser.add_argument(
-        "--run", required=True, help="the folder that 'kblrn train' wrote"
-    )
-    parser.add_argument(
-        "--dataset", help="the data set, if the run does not say which, or it moved"
-    )
-    parser.add_argument("--root", help="where data sets are kept, if they moved")
+    parser.add_run()
     parser.add_argument(
         "--split",
         action="append",

@@ -1,4 +1,4 @@
-"""The heaviest rules of a relation in a trained model, with their measures."""
+"""Draw the rules of a relation with the largest weights, with their measures."""
 
 import argparse
 
@@ -24,9 +24,9 @@ def main() -> None:
     parser.add_model()
     parser.add_argument("--relation", required=True, help="the relation, by name")
     parser.add_argument(
-        "--top", type=positive, default=15, help="at most how many rules (default: 15)"
+        "--top", type=positive, default=15, help="maximum number of rules (default: 15)"
     )
-    parser.add_argument("--text", action="store_true", help="print a table, too")
+    parser.add_argument("--text", action="store_true", help="also print a table")
     parser.run(draw)
 
 

@@ -1,4 +1,4 @@
-"""Loss and validation of one run or several by epoch."""
+"""Draw loss and validation by epoch, of one run or several."""
 
 import argparse
 
@@ -21,7 +21,7 @@ def main() -> None:
         nargs="+",
         action="extend",
         required=True,
-        help="folders that 'kblrn train' wrote; may be given more than once",
+        help="folders that 'kblrn train' wrote (repeatable)",
     )
     parser.run(draw)
 

@@ -18,7 +18,16 @@ from kblrn_pyg.nn import KBLRN
 from kblrn_pyg.rules import RuleSet, mine_rules
 
 NUM_NODES, NUM_RELATIONS = 9, 3
-EXPERTS = ("l", "r", "n", "e", "lrne")
+# The experts of each model, and the settings that they are made with.
+EXPERTS: dict[str, tuple[str, dict[str, Any]]] = {
+    **{letters: (letters, {}) for letters in ("l", "r", "n", "e", "lrne")},
+    "layers": ("n", {"numerical": "layer"}),
+    "signs": ("rn", {"numerical": "sign"}),
+    "kinds": ("re", {"evidence_kinds": True, "evidence_bins": 2}),
+    "reciprocal": ("ln", {"reciprocal": True, "scorer": "complex"}),
+    "sparse": ("ln", {"sparse": True, "numerical": "layer"}),
+    "transe": ("l", {"scorer": "transe"}),
+}
 LOSSES: dict[str, dict[str, Any]] = {
     "all": {"num_negatives": None},
     "sampled": {"num_negatives": 20},
@@ -46,10 +55,14 @@ def small_rules() -> RuleSet:
 @cache
 def small_model(experts: str, loss: str) -> KBLRN:
     torch.manual_seed(1)
-    rules = small_rules() if set("re") & set(experts) else None
-    size = {"hidden_channels": 4} if "l" in experts else {}
-    made = {**size, **LOSSES[loss]} | ({"threshold": 0.1} if "n" in experts else {})
-    return KBLRN.from_data(small_kb(), experts, rules=rules, **made).eval()
+    letters, made = EXPERTS[experts]
+    rules = small_rules() if set("re") & set(letters) else None
+    size = {"hidden_channels": 4} if "l" in letters else {}
+    made = {**made, **size, **LOSSES[loss]}
+    made |= {"threshold": 0.1} if "n" in letters else {}
+    if made.get("sparse") and made["num_negatives"] is None:
+        made["num_negatives"] = 20  # the loss over all entities is not sparse
+    return KBLRN.from_data(small_kb(), letters, rules=rules, **made).eval()
 
 
 class Column:
@@ -109,7 +122,7 @@ def _refused(call: Any, is_wrong: bool) -> Any:
 
 def attack_models(data: st.DataObject) -> str:
     """Calls the public methods of models."""
-    experts = data.draw(st.sampled_from(EXPERTS))
+    experts = data.draw(st.sampled_from(tuple(EXPERTS)))
     model = small_model(experts, data.draw(st.sampled_from(tuple(LOSSES))))
     head, rel, tail = columns = _draw_columns(data)
     h, r, t = (column.ids for column in columns)
@@ -184,7 +197,7 @@ METHODS = (
 
 def attack_experts(data: st.DataObject) -> str:
     """Calls the methods of experts, which a model would call with checked ids."""
-    model = small_model("lrne", "all")
+    model = small_model(data.draw(st.sampled_from(tuple(EXPERTS))), "all")
     name = data.draw(st.sampled_from(tuple(model.experts)))
     expert: Any = model.experts[name]
     h, r, t = (column.ids for column in _draw_columns(data))
@@ -215,7 +228,7 @@ def attack_experts(data: st.DataObject) -> str:
 
 def attack_features(data: st.DataObject) -> str:
     """Calls the methods of features, which are arrays in and arrays out."""
-    model = small_model("lrne", "all")
+    model = small_model(data.draw(st.sampled_from(["lrne", "kinds"])), "all")
     evidence: Any = model.experts["evidence"].features
     paths: Any = model.experts["relational"].features
     columns = _draw_columns(data)

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import resource
 import subprocess
 import sys
 from collections import Counter
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from attack.trials import Outcome, run
 
+_MAX_BYTES = 8 << 30
 TESTS = Path(__file__).parents[1]
 
 
@@ -27,6 +29,8 @@ def run_apart(
     """
     paths = [str(TESTS), str(TESTS.parent), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    # Threads of torch wait for each other for longer than such small tensors take.
+    environment |= {"OMP_NUM_THREADS": "1"}
     words = [sys.executable, "-X", "faulthandler", "-m", "attack.processes"]
     done = subprocess.run(
         [*words, json.dumps(attacks), str(number)],
@@ -48,6 +52,8 @@ def run_apart(
 
 
 def main() -> None:
+    # What takes more is refused for want of memory, instead of ending other processes.
+    resource.setrlimit(resource.RLIMIT_AS, (_MAX_BYTES, _MAX_BYTES))
     attacks, number = json.loads(sys.argv[1]), int(sys.argv[2])
     for attack, trials in attacks.items():
         module, name = attack.split(".")

@@ -11,6 +11,7 @@ from kblrn_pyg.cli.main import main
 from kblrn_pyg.data import DataError, load_kb
 from kblrn_pyg.data.store import save_splits, save_tensors
 from kblrn_pyg.datasets.base import KBDataset
+from kblrn_pyg.datasets.files import RawFile
 from kblrn_pyg.datasets.names import Counts
 from kblrn_pyg.nn import KBLRN
 from kblrn_pyg.rules import RuleSet
@@ -97,6 +98,25 @@ def test_the_data_set_of_a_foreign_run_is_not_unpickled(tmp_path, caplog):
     assert main(["evaluate", str(tmp_path / "run")]) == 0
     assert not (tmp_path / "ran").exists()
     assert str(root) in caplog.text  # which data set is no secret
+
+
+def test_a_foreign_run_makes_no_data_set(tmp_path, capsys, monkeypatch):
+    """Its settings name a place where nothing is: nothing is fetched or written."""
+    fetched = []
+    monkeypatch.setattr(RawFile, "fetch", lambda self, to: fetched.append(to))
+    root, run = tmp_path / "elsewhere", tmp_path / "run"
+    small_model("lrne", "all").save(run / "model.pt")
+    text = f'{{"dataset": "FB15k-237", "root": "{root}", "training": {{}}}}'
+    (run / "settings.json").write_text(text)
+    resumed = ["train", "FB15k-237", "--resume", "--epochs", "1", "--out"]
+    for words in (["evaluate"], ["report"], ["calibrate"], ["control"], resumed):
+        command = words[0]
+        assert main([*words, str(run)]) == 2
+        error = capsys.readouterr().err
+        assert error.splitlines()[-1].startswith(f"kblrn {command}: ")
+        assert "is not in" in error
+    assert fetched == []
+    assert not root.exists()
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")

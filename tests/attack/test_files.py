@@ -21,7 +21,9 @@ def test_files_are_refused_or_used():
     assert [one.failure for one in found.values()] == [""] * 4
     for one in found.values():
         assert one.trials >= 100
-        assert {f"refused {name}" for name in LOADERS} <= set(one.outcomes)
+    for name, one in found.items():
+        files = LOADERS if name.endswith(("bits", "lengths")) else KINDS
+        assert {f"refused {name}" for name in files} <= set(one.outcomes)
 
 
 @pytest.mark.parametrize(
@@ -69,6 +71,7 @@ def test_models_of_other_sizes_are_refused():
     for change in (
         {"sizes": [10**9, 3]},
         {"negatives": [0, "triple"]},
+        {"negatives": [0.5, "triple"]},
         {"dtype": "load"},
     ):
         stored = load_tensors(folder() / "model.pt", KINDS["model.pt"])
@@ -108,3 +111,14 @@ def test_pages_of_parquet_files_have_checksums(tmp_path):
     path.write_bytes(raw[:at] + b"S" + raw[at + 1 :])
     with pytest.raises(DataError, match=r"a\.parquet:1: broken Parquet"):
         read_triples(path)
+
+
+@pytest.mark.parametrize("value", [-1, None, [], {"a": 1}])
+def test_checkpoints_of_other_content_are_refused(tmp_path, value):
+    stored = load_tensors(folder() / "checkpoint.pt", "checkpoint")
+    for name in ("model", "best", "position", "history"):
+        if name == "history" and value == []:
+            continue  # that of a training that has just begun
+        save_tensors(stored | {name: value}, tmp_path / "odd.pt", "checkpoint")
+        with pytest.raises(DataError, match=f"is not a checkpoint: its {name} is of"):
+            LOADERS["checkpoint.pt"](tmp_path / "odd.pt")

@@ -5,12 +5,15 @@ import io
 import math
 import subprocess
 import sys
+import time
 
 import pytest
 
 from kblrn_pyg.data import DataError, lines, read_kb
 from kblrn_pyg.data.dates import decimal_year
+from kblrn_pyg.recipes import read_recipe
 from kblrn_pyg.rules import read_rules
+from kblrn_pyg.training import Run
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
@@ -39,6 +42,27 @@ def test_counts_of_rules_must_be_counts(count):
     amie = f"?a  a  ?b   => ?a  r  ?b\t0.5\t0.5\t0.5\t1\t{count}\t2"
     with pytest.raises(DataError, match=r"<lines>:1: .* is not a count"):
         read_rules([amie], ["r", "a"])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "(" * 50_000,
+        "a(" * 50_000,
+        f"a({' ' * 50_000}(",
+        f"a(X{' ' * 50_000}Y)",
+        "a(X,A), " * 100_000 + "b(A,Y)",
+        "a(X," * 50_000 + ")",
+    ],
+)
+@pytest.mark.parametrize("entities", [None, ["e"]])
+def test_long_lines_of_rules_take_time_by_their_length(body, entities):
+    """A line of 4,000 brackets took seconds, and one of 100,000 atoms a minute."""
+    start = time.process_time()
+    for rule in (f"9\t9\t0.5\tr(X,Y) <= {body}", f"{body} ==>r(x,z)"):
+        with pytest.raises(DataError):
+            read_rules([rule], ["r", "a", "b"], entities=entities)
+    assert time.process_time() - start < 20  # which would be hours
 
 
 def test_a_tiny_coverage_is_no_reason_to_fail():
@@ -114,3 +138,56 @@ def test_a_bomb_takes_little_memory(tmp_path, kind):
     message, kilobytes = done.stdout.splitlines()
     assert ":1: the line is longer than 16 MB" in message
     assert int(kilobytes) < 150_000
+
+
+HUB = """
+import resource, numpy as np, torch
+from kblrn_pyg.data import flat_triples, make_kb
+from kblrn_pyg.nn import KBLRN
+from kblrn_pyg.rules import read_rules
+degree, number = 100_000, 100_010
+rng = np.random.default_rng(0)
+spoke, hub = np.arange(degree), np.full(degree, degree)
+others = rng.integers(degree, size=(2, 20_000))
+head = np.concatenate([spoke, hub, others[0]])
+tail = np.concatenate([hub, spoke, others[1]])
+rel = np.repeat([0, 1, 2], [degree, degree, 20_000])
+names = [f"e{i}" for i in range(number)]
+triples = tuple(map(torch.from_numpy, (head, rel, tail)))
+kb = make_kb(names, ["to", "from", "r"], triples)
+rules, _ = read_rules(
+    ["9\\t9\\t0.5\\tr(X,Y) <= to(X,A), from(A,Y)"], ["to", "from", "r"]
+)
+model = KBLRN.from_data(kb, "r", rules=rules, num_negatives=20).train()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+asked = [column[-1024:] for column in flat_triples(kb)]
+model.loss(*asked).backward()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def test_a_hub_takes_little_memory():
+    """Each query reaches a hundred thousand entities: the first loss took 12 GB."""
+    words = [sys.executable, "-c", HUB]
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=True, timeout=600
+    )
+    assert int(done.stdout) < 1_000_000  # kilobytes
+
+
+@pytest.mark.parametrize("name", ["recipe.json", "recipe.toml", "settings.json"])
+def test_settings_without_an_end(tmp_path, monkeypatch, name):
+    """They were read until there was no memory left."""
+    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 2 << 20)
+    path = tmp_path / name
+
+    def read():
+        return Run(tmp_path).read_settings() if "sett" in name else read_recipe(path)
+
+    path.write_bytes(b" " * (3 << 20))
+    with pytest.raises(DataError, match=f"{name}: is longer than 2 MB"):
+        read()
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    with pytest.raises(DataError, match=f"{name}: is longer than 2 MB"):
+        read()

@@ -3,18 +3,26 @@
 import pytest
 from attack.processes import run_apart
 
+TRIALS = {
+    "triples": 150,
+    "numbers": 100,
+    "rules": 150,
+    "names": 100,
+    "parquet": 100,
+    "parquet_bits": 100,
+    "folders": 60,
+    "updates": 50,
+    "recipes": 150,
+    "trials": 20,
+    "settings": 10,
+}
+
 
 def test_texts_are_read_or_refused():
-    pytest.importorskip("pyoxigraph")
-    trials = {
-        "triples": 150,
-        "numbers": 100,
-        "rules": 150,
-        "names": 100,
-        "settings": 10,
-    }
-    found = run_apart({f"readers.attack_{name}": n for name, n in trials.items()})
-    assert [one.failure for one in found.values()] == [""] * len(trials)
+    for needed in ("pyoxigraph", "pyarrow", "optuna"):
+        pytest.importorskip(needed)
+    found = run_apart({f"readers.attack_{name}": n for name, n in TRIALS.items()})
+    assert [one.failure for one in found.values()] == [""] * len(TRIALS)
     for one in found.values():
         assert one.trials >= 10
         assert one.outcomes["refused"] > 2

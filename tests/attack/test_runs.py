@@ -1,9 +1,11 @@
 """Runs under attack: two trainings at once, edited settings, other threads."""
 
 import json
+import os
 import subprocess
 import sys
 import threading
+import time
 from copy import deepcopy
 
 import pytest
@@ -85,6 +87,21 @@ def test_two_threads_do_not_train_at_once(tmp_path):
     train(tmp_path / "other")
 
 
+def test_clocks_that_go_backwards(tmp_path, monkeypatch):
+    """Neither the time of day nor that of files decides what is learned."""
+    expected = train(tmp_path / "undisturbed", epochs=2)
+    now = iter(range(10**9, 0, -3600))
+    for clock in ("time", "perf_counter", "monotonic"):
+        monkeypatch.setattr(time, clock, lambda: float(next(now)))
+    train(tmp_path / "run")
+    for path in (tmp_path / "run").iterdir():
+        os.utime(path, (4e9, 4e9))  # far in the future
+    found = train(tmp_path / "run", epochs=2, resume=True)
+    assert all(torch.equal(found[name], value) for name, value in expected.items())
+    assert [line["epoch"] for line in Run(tmp_path / "run").read_log()] == [1, 2]
+    KBLRN.load(tmp_path / "run" / "model.pt")
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("edited")
@@ -117,6 +134,8 @@ EDITS = {
     "no letters": {"model": {"experts": 7}},
     "an unknown name": {"training": {"hops": 2}},
     "not a number": {"training": {"lr": float("nan")}},
+    "hundreds of digits": {"training": {"lr": 10**400}},
+    "too many epochs": {"training": {"epochs": 2**63}},
     "a data set of a number": {"dataset": 5},
     "a root of a list": {"root": ["/"]},
     "a missing data set": {"dataset": "/nowhere/\x1b[2J"},
@@ -184,3 +203,20 @@ def test_relations_of_one_name_are_refused():
         ValueError, match=r"'relations' must not repeat \(got 'r' twice"
     ):
         make_kb(["a", "b"], ["r", "r"], tuple(torch.tensor([[0, 0], [0, 1], [1, 1]])))
+
+
+@pytest.mark.parametrize(
+    "content", [b"\xff\xfe{", b"[" * 100_000, b"1\n", b"{}\n[]\n", b"\0"]
+)
+def test_logs_of_others(tmp_path, content):
+    """Errors were those of Python, of whatever it was that read the log."""
+    (tmp_path / "log.jsonl").write_bytes(content)
+    with pytest.raises(DataError, match=r"log.jsonl: (is not a log|must hold a JSON)"):
+        Run(tmp_path).read_log()
+
+
+def test_errors_shorten_paths():
+    error = DataError("is wrong", "\x1b[2J" + "x" * 20_000, 3)
+    assert len(str(error)) < 2200
+    assert "\x1b" not in str(error)
+    assert len(error.path) > 20_000

@@ -1,4 +1,4 @@
-"""The small data set that comes with the library."""
+"""The small data set that is included in the library."""
 
 from pathlib import Path
 
@@ -12,14 +12,15 @@ _HERE = Path(__file__).parent
 
 
 class Families(InMemoryDataset):
-    r"""An invented country of families, small enough to try things in seconds.
+    r"""An invented country of families, small enough for experiments that take
+    seconds.
 
     It is made by a seeded generator (:obj:`benchmarks/families_generator.py`
-    rewrites its files byte for byte) so that each expert has something to say:
-    rules that hold by paths of two hops, groups that only embeddings find, and
-    relations whose answer the differences of numbers decide: 2,232 entities
-    (people, towns, regions, guilds and more), 12 relations, 15,092 training,
-    1,659 validation and 1,659 test triples, 5 attributes.
+    rewrites its files byte for byte) so that each expert is useful: it has rules
+    with paths of two hops, groups that only embeddings can find, and relations
+    whose answers depend on differences of numbers. It has 2,232 entities (people,
+    towns, regions, guilds and more), 12 relations, 15,092 training, 1,659
+    validation and 1,659 test triples, 5 attributes.
 
     Args:
         root (str, optional): Not used, as the files come with the package and
@@ -76,14 +77,14 @@ class Families(InMemoryDataset):
 
 
 class FamiliesNum(Families):
-    r"""The people and towns of :class:`Families`, with four relations more, which ask
-    more of numbers than one difference:
+    r"""The people and towns of :class:`Families`, with four additional relations,
+    for which one difference of numbers is not enough:
 
     * :obj:`taught` has two peaks, at 12 and at 44 years;
-    * :obj:`dances_with` joins people of like height, where three of ten pairs have no
-      known heights, and those without among themselves;
-    * :obj:`wears` leads to a size, which follows from the height of one side;
-    * :obj:`trades_with` joins towns at a distance of about 120 kilometres.
+    * :obj:`dances_with` connects people of the same height; in three of ten pairs,
+      the heights of both are unknown;
+    * :obj:`wears` leads to a size, which depends on the height of the head;
+    * :obj:`trades_with` connects towns about 120 kilometres apart.
 
     2,237 entities, 16 relations, 18,376 training, 2,020 validation and 2,020 test
     triples, 5 attributes.

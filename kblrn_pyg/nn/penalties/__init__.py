@@ -1,4 +1,4 @@
-"""Penalties: what a latent expert adds to the loss."""
+"""Penalties: terms that a latent expert adds to the loss."""
 
 from kblrn_pyg.nn.penalties.asr import ASRPenalty
 from kblrn_pyg.nn.penalties.kale import KALEPenalty

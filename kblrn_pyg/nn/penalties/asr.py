@@ -1,4 +1,4 @@
-"""Adversarial sets: rules that hold for the worst embeddings of entities."""
+"""Adversarial sets: rules that hold even for the worst embeddings of entities."""
 
 from collections.abc import Callable
 from typing import Any
@@ -32,20 +32,19 @@ class ASRPenalty(RulePenalty):
         {\| \mathbf{w}_a - \mathbf{w}_r \|}_\infty
 
     and for :math:`a(t, h)` the same with the conjugate of :math:`\mathbf{w}_a`. The
-    penalty is the sum over all rules; no entity is looked at. With reciprocal
-    relations, a rule holds for both relations to ask by.
+    penalty is the sum over all rules; it does not depend on entities. With
+    reciprocal relations, a rule applies to both directions.
 
-    The paper also keeps the embeddings of entities on the unit sphere, or in the unit
-    cube, for which it has other closed forms. Here their lengths are free, as a
-    softmax needs them, and what the penalty bounds is the violation for each unit of
-    length. Rules of more steps, for which the paper lets an adversary learn the worst
-    embeddings, are left out.
+    The paper also keeps the embeddings of entities on the unit sphere, or in the
+    unit cube, for which it has other closed forms. Here, their lengths are
+    unconstrained, as a softmax requires, and the penalty bounds the violation per
+    unit of length. Rules of more steps, for which the paper lets an adversary learn
+    the worst embeddings, are left out.
 
     Args:
         data (HeteroData): The knowledge base.
         rules (RuleSet): The rules, of which those with one step are used.
-        weight (float, optional): What the penalty is multiplied by.
-            (default: :obj:`1.0`)
+        weight (float, optional): The factor of the penalty. (default: :obj:`1.0`)
     """
 
     usable = "one step"

@@ -1,4 +1,4 @@
-"""The penalties of embeddings that a batch looks up."""
+"""Penalties on the embeddings that a batch looks up."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,7 +15,7 @@ _MAX_PENALISED = 4096
 
 
 class EmbeddingPenalties(NamedTuple):
-    r"""What a latent expert adds to the loss; see :class:`LatentExpert`.
+    r"""The terms that a latent expert adds to the loss; see :class:`LatentExpert`.
 
     Args:
         n3 (float): The weight of the nuclear 3-norm penalty.

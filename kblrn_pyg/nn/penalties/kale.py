@@ -19,8 +19,7 @@ class KALEPenalty(RulePenalty):
     r"""The loss over rules of the `"Jointly Embedding Knowledge Graphs and Logical
     Rules" <https://aclanthology.org/D16-1019>`_ paper, for TransE in the L1 norm.
 
-    A triple is true to a degree, and so is a rule with entities in place of its
-    variables, by the product t-norm:
+    A triple has a truth value, and so has a ground rule, by the product t-norm:
 
     .. math::
         I(h, r, t) &= 1 - \frac{1}{3 \sqrt{d}} {\| \mathbf{e}_h + \mathbf{w}_r -
@@ -28,23 +27,22 @@ class KALEPenalty(RulePenalty):
 
         I(b_1 \wedge b_2 \Rightarrow c) &= I(b_1) I(b_2) (I(c) - 1) + 1
 
-    The penalty is the mean of :math:`{[ \gamma - I(b \Rightarrow c) + I(b \Rightarrow
-    c^{\prime}) ]}_+` over as many groundings as a batch has triples. In
-    :math:`c^{\prime}` a relation that the grounding does not have stands in place of
-    that of :math:`c`.
+    The penalty is the mean of :math:`{[ \gamma - I(b \Rightarrow c) + I(b
+    \Rightarrow c^{\prime}) ]}_+` over as many groundings as a batch has triples. In
+    :math:`c^{\prime}` a relation that does not occur in the grounding replaces that
+    of :math:`c`.
 
     It differs from the paper in three ways. Groundings are those whose bodies are
-    known; the paper also takes some of which only the conclusion is, which says
-    nothing about a body. Facts are learned by the loss of the model, not by the same
-    margin. And embeddings may be longer than one, as a softmax needs them (see
-    :class:`FreeTransE`), so that facts of bodies are kept from being less true
-    than 0.
+    known; the paper also uses groundings of which only the conclusion is known,
+    which are not informative about the body. Facts are learned by the loss of the
+    model, not by the same margin. Embeddings may be longer than one, as a softmax
+    requires (see :class:`FreeTransE`), so the truth values of body facts are
+    clamped at 0.
 
     Args:
         data (HeteroData): The knowledge base.
         rules (RuleSet): The rules, of which those with one or two steps are used.
-        weight (float, optional): What the penalty is multiplied by.
-            (default: :obj:`1.0`)
+        weight (float, optional): The factor of the penalty. (default: :obj:`1.0`)
         margin (float, optional): The margin :math:`\gamma`. (default: :obj:`0.2`)
     """
 
@@ -78,7 +76,7 @@ class KALEPenalty(RulePenalty):
 
     @cached_property
     def groundings(self) -> tuple[Tensor, Tensor]:
-        """The facts of bodies, and what follows from them."""
+        """The facts of bodies, and their conclusions."""
         found = ground_rules(self.data, self.rules)
         if len(found) == 0:
             warnings.warn(
@@ -121,7 +119,7 @@ class KALEPenalty(RulePenalty):
     def _truth(
         self, scorer: Scorer, encoded: object, triples: Tensor, side: str
     ) -> Tensor:
-        """Returns how true triples are, as answers to queries of a side."""
+        """Returns the truth values of triples, as answers to queries of a side."""
         head, rel, tail = triples.unbind(dim=1)
         ends = scorer.table(encoded, head), scorer.table(encoded, tail)
         if side == "head":

@@ -1,4 +1,4 @@
-"""What a rule penalty is."""
+"""The base class of rule penalties."""
 
 import math
 import warnings
@@ -13,14 +13,13 @@ from kblrn_pyg.rules import RuleSet
 
 
 class RulePenalty(Rebuildable):
-    r"""Something to add to the loss of a latent expert, so that its scores respect
-    rules: rules in the loss, instead of rules as features.
+    r"""A term of the loss of a latent expert that makes its scores respect rules:
+    rules in the loss, instead of rules as features.
 
     Args:
         data (HeteroData): The knowledge base.
-        rules (RuleSet): The rules; those that cannot be used are said in a warning.
-        weight (float, optional): What the penalty is multiplied by.
-            (default: :obj:`1.0`)
+        rules (RuleSet): The rules; a warning reports those that cannot be used.
+        weight (float, optional): The factor of the penalty. (default: :obj:`1.0`)
     """
 
     # What a rule that can be used looks like.
@@ -46,7 +45,7 @@ class RulePenalty(Rebuildable):
         self.weight = weight
 
     def can_use(self, rules: RuleSet) -> np.ndarray:
-        r"""Tells which rules can be used.
+        r"""Returns which rules can be used.
 
         Args:
             rules (RuleSet): The rules.
@@ -54,7 +53,7 @@ class RulePenalty(Rebuildable):
         return np.ones(len(rules), bool)
 
     def check(self, scorer: Scorer, is_split: bool = False) -> None:
-        r"""Refuses scorers that the penalty is not for.
+        r"""Refuses scorers that the penalty does not support.
 
         Args:
             scorer (Scorer): The scorer.
@@ -78,12 +77,12 @@ class RulePenalty(Rebuildable):
 
 
 def innermost(scorer: Scorer) -> Scorer:
-    """Returns the scorer that others are around."""
+    """Returns the innermost of nested scorers."""
     while isinstance(scorer, DelegatingScorer):
         scorer = scorer.scorer
     return scorer
 
 
 def is_reciprocal(scorer: Scorer) -> bool:
-    """Tells whether a scorer asks for heads by relations of their own."""
+    """Returns whether a scorer predicts heads through reciprocal relations."""
     return scorer.num_relations != scorer.kge.num_relations

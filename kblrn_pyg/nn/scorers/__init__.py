@@ -1,4 +1,4 @@
-"""Scorers: what a latent expert is made of."""
+"""Scorers: the components of a latent expert."""
 
 from kblrn_pyg.nn.scorers.complex import ComplExScorer, RotatEScorer
 from kblrn_pyg.nn.scorers.conve import ConvE, ConvEScorer

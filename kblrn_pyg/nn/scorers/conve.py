@@ -22,11 +22,11 @@ class ConvE(MarginKGE):
         d(h, r, t) = f(\textrm{vec}(f([\overline{\mathbf{e}}_h;
         \overline{\mathbf{w}}_r] * \omega)) \mathbf{W}) \cdot \mathbf{e}_t + b_t
 
-    There is batch normalisation of the image, of its features and of the hidden
-    layer. The bias :math:`b_t` is the last column of :obj:`node_emb`. Heads are
-    asked for by reciprocal relations. Of size 200, an embedding becomes an image of
-    10 by 20; the authors' later code has 20 by 10 (:obj:`height=20`). The loss is
-    that of :class:`KBLRN`, not a binary cross-entropy with smoothed labels.
+    The image, its features and the hidden layer are batch-normalised. The bias
+    :math:`b_t` is the last column of :obj:`node_emb`. Heads are predicted through
+    reciprocal relations. An embedding of size 200 becomes an image of 10 by 20; the
+    authors' later code uses 20 by 10 (:obj:`height=20`). The loss is that of
+    :class:`KBLRN`, not a binary cross-entropy with smoothed labels.
 
     Args:
         num_nodes (int): The number of nodes/entities in the graph.
@@ -36,9 +36,8 @@ class ConvE(MarginKGE):
             (default: :obj:`None`, that which is closest to a square from below)
         conv_channels (int, optional): The number of filters.
             (default: :obj:`32`)
-        dropouts (sequence, optional): The fractions to drop of the image, of whole
-            feature maps, and of the hidden layer.
-            (default: :obj:`(0.2, 0.2, 0.3)`)
+        dropouts (sequence, optional): The dropout fractions of the image, of whole
+            feature maps, and of the hidden layer. (default: :obj:`(0.2, 0.2, 0.3)`)
         margin (float, optional): The margin of the ranking loss.
             (default: :obj:`1.0`)
         sparse (bool, optional): If set to :obj:`True`, gradients w.r.t. to
@@ -77,7 +76,7 @@ class ConvE(MarginKGE):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws all weights anew."""
+        """Resets all weights."""
         torch.nn.init.xavier_uniform_(self.node_emb.weight)
         torch.nn.init.xavier_uniform_(self.rel_emb.weight)
         with torch.no_grad():
@@ -87,7 +86,7 @@ class ConvE(MarginKGE):
             layer.reset_parameters()
 
     def query(self, head: Tensor, rel_type: Tensor) -> Tensor:
-        r"""Returns what is multiplied by the rows of tails.
+        r"""Returns the vectors that are multiplied by the rows of tails.
 
         Args:
             head (torch.Tensor): The row of each head.

@@ -1,4 +1,4 @@
-"""A scorer around another one."""
+"""A scorer that wraps another one."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from kblrn_pyg.nn.softmax import Factors
 
 
 class DelegatingScorer(Scorer):
-    r"""Does what another scorer does; subclasses change some of it.
+    r"""Delegates to another scorer; subclasses override some methods.
 
     Args:
         scorer (Scorer): The other scorer.
@@ -64,7 +64,7 @@ class DelegatingScorer(Scorer):
 
     @property
     def title(self) -> str:
-        """What explanations call the scorer."""
+        """The name of the scorer in explanations."""
         return self.scorer.title
 
     def reset_parameters(self) -> None:

@@ -1,4 +1,4 @@
-"""From names and models of embeddings to scorers."""
+"""Creates scorers from names and from embedding models."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -38,9 +38,10 @@ SCORERS: dict[str, type[KGEModel]] = {
 
 
 def _computation(kind: type[KGEModel]) -> tuple[Callable, ...]:
-    """Returns what a model computes, so that subclasses that change it are not
-    mistaken."""
-    methods = (getattr(kind, name, None) for name in ("forward", "project"))
+    """Returns the forward function of a model, to detect subclasses that override
+    it."""
+    names = ("forward", "project", "matrices")
+    methods = (getattr(kind, name, None) for name in names)
     return tuple(method for method in methods if method is not None)
 
 
@@ -67,7 +68,7 @@ def make_scorer(
     reciprocal: bool = False,
     sparse: bool = False,
 ) -> Scorer:
-    r"""Makes a scorer by its name, or of a model that is given.
+    r"""Creates a scorer by its name, or from a given model.
 
     Args:
         given (str or KGEModel or Scorer): One of the names in :obj:`SCORERS`,
@@ -111,12 +112,12 @@ def make_scorer(
 def make_named_scorer(
     name: str, sizes: tuple[int, int, int], sparse: bool = False
 ) -> Scorer:
-    r"""Makes a scorer by its name; see :meth:`make_scorer`.
+    r"""Creates a scorer by its name; see :meth:`make_scorer`.
 
     Args:
         name (str): The name, in any case.
-        sizes (tuple): The number of entities, that of relations, reciprocal ones
-            counted, and the embedding size.
+        sizes (tuple): The number of entities, that of relations, including
+            reciprocal ones, and the embedding size.
         sparse (bool, optional): See :class:`LatentExpert`.
             (default: :obj:`False`)
     """
@@ -132,7 +133,7 @@ def _scorer_of(kge: KGEModel) -> Scorer:
 
 
 def _make_kge(name: str, sizes: tuple[int, int, int], sparse: bool) -> KGEModel:
-    """Makes a model of embeddings by its name."""
+    """Creates an embedding model by its name."""
     source, _, interaction = name.partition(":")
     if source == "pykeen":
         return PyKEENModel(*sizes, interaction, sparse=sparse)

@@ -1,4 +1,4 @@
-"""What models of embeddings that PyG lacks share: a margin ranking loss."""
+"""The base class of embedding models that PyG lacks: a margin ranking loss."""
 
 import torch
 import torch.nn.functional as F
@@ -8,7 +8,7 @@ from torch_geometric.nn.kge import KGEModel
 
 class MarginKGE(KGEModel):
     r"""A :class:`~torch_geometric.nn.kge.KGEModel` with a margin ranking loss, so
-    that it is also trained by PyG's own scripts.
+    that PyG's own scripts can train it, too.
 
     Args:
         num_nodes (int): The number of nodes/entities in the graph.

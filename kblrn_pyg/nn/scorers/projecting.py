@@ -1,4 +1,4 @@
-"""Distances between projections of entities, which depend on the relation."""
+"""Distances between projections of entities that depend on the relation."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,14 +13,14 @@ from kblrn_pyg.nn.scorers.scorer import Scorer, rows_of
 
 
 class ProjectingKGE(MarginKGE):
-    r"""A model that projects entities, differently for each relation, before it
-    translates them:
+    r"""A model that projects entities before it translates them, with a projection
+    for each relation:
 
     .. math::
         d(h, r, t) = - {\| p_r(\mathbf{e}_h) + \mathbf{d}_r -
         p_r(\mathbf{e}_t) \|}_p^p
 
-    Subclasses write :meth:`project`.
+    Subclasses implement :meth:`project`.
 
     Args:
         num_nodes (int): The number of nodes/entities in the graph.
@@ -69,10 +69,10 @@ class ProjectingScorer(Scorer):
     r"""Compares projections with candidates of many queries at once.
 
     The vector of a query is already projected, and its relation, by which
-    candidates are projected, is its last entry. Nowhere is there a row for each
-    pair of a query and a candidate: squared Euclidean distances are expanded into
-    dot products, and for other distances all candidates are projected once for
-    each relation, again when gradients are computed.
+    candidates are projected, is its last entry. No tensor has a row for each pair
+    of a query and a candidate: squared Euclidean distances are expanded into dot
+    products, and for other distances all candidates are projected once for each
+    relation, and again for gradients.
 
     Args:
         kge (ProjectingKGE): The model.

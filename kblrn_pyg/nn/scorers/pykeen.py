@@ -18,11 +18,10 @@ _SIDES = {"k": 4, "s": 1}
 
 
 class PyKEENModel(MarginKGE):
-    r"""An interaction function of PyKEEN over embeddings that have any value.
+    r"""An interaction function of PyKEEN over unconstrained embeddings.
 
-    What PyKEEN's models add to it, such as constraints and penalties, is not
-    there: an interaction that needs positive numbers, such as that of KG2E, does
-    not work.
+    The constraints and penalties of PyKEEN's models are not included: an
+    interaction that needs positive numbers, such as that of KG2E, does not work.
 
     Args:
         num_nodes (int): The number of nodes/entities in the graph.
@@ -31,8 +30,8 @@ class PyKEENModel(MarginKGE):
         interaction (str): The name of the interaction function, such as
             :obj:`"QuatE"`, in any case.
         options (dict, optional): Arguments of its constructor. The embedding size
-            is given to it, and the Euclidean norm if it wants one.
-            (default: :obj:`None`, none)
+            is passed automatically, and so is the Euclidean norm if it requires a
+            norm. (default: :obj:`None`, none)
         margin (float, optional): The margin of the ranking loss.
             (default: :obj:`1.0`)
         sparse (bool, optional): If set to :obj:`True`, gradients w.r.t. to
@@ -63,11 +62,11 @@ class PyKEENModel(MarginKGE):
 
     @property
     def scorer_name(self) -> str:
-        """By which name the scorer is made."""
+        """The name by which the scorer is created."""
         return f"pykeen:{self.interaction.lower()}"
 
     def reset_parameters(self) -> None:
-        """Draws all weights anew."""
+        """Resets all weights."""
         for embedding in (self.node_emb, self.rel_emb):
             if embedding.weight.numel():
                 torch.nn.init.xavier_uniform_(embedding.weight)
@@ -97,7 +96,7 @@ class PyKEENModel(MarginKGE):
         return sum(map(math.prod, shapes)) * (1 + self.function.is_complex)
 
     def _parts(self, rows: Tensor, shapes: list[tuple[int, ...]]) -> list[Tensor]:
-        """Cuts rows into the embeddings that the function wants."""
+        """Splits rows into the embeddings that the function expects."""
         if self.function.is_complex:
             rows = torch.view_as_complex(rows.unflatten(-1, (-1, 2)))
         parts = rows.split([math.prod(shape) for shape in shapes], dim=-1)
@@ -115,7 +114,7 @@ class PyKEENScorer(Scorer):
 
     @property
     def title(self) -> str:
-        """What explanations call the scorer."""
+        """The name of the scorer in explanations."""
         return f"{self.kge.interaction} of PyKEEN"
 
     def fingerprint(self) -> str:

@@ -1,4 +1,4 @@
-"""Reciprocal relations: asking for heads by a relation of its own."""
+"""Reciprocal relations: heads are predicted through a separate relation."""
 
 import torch
 from torch import Tensor
@@ -15,8 +15,8 @@ class ReciprocalScorer(DelegatingScorer):
     A triple then has two scores, one as an answer to each of its queries.
 
     Args:
-        scorer (Scorer): A scorer over twice as many relations, those to ask for
-            heads behind the others.
+        scorer (Scorer): A scorer over twice as many relations: first the relations,
+            then their reciprocals.
     """
 
     def __init__(self, scorer: Scorer) -> None:
@@ -29,7 +29,7 @@ class ReciprocalScorer(DelegatingScorer):
 
     @property
     def num_relations(self) -> int:
-        """The number of relations, those to ask for heads not counted."""
+        """The number of relations without reciprocal ones."""
         return self.scorer.num_relations // 2
 
     @property

@@ -4,13 +4,11 @@ import torch
 from torch import Tensor
 from torch.nn import Embedding
 
-from kblrn_pyg.nn.products import ProductByType
-from kblrn_pyg.nn.scorers.distmult import DistMultScorer
-from kblrn_pyg.nn.scorers.margin import MarginKGE
+from kblrn_pyg.nn.scorers.bilinear import BilinearKGE, BilinearScorer
 from kblrn_pyg.nn.softmax import Factors
 
 
-class RESCAL(MarginKGE):
+class RESCAL(BilinearKGE):
     r"""The RESCAL model from the `"A Three-Way Model for Collective Learning on
     Multi-Relational Data"
     <https://icml.cc/2011/papers/438_icmlpaper.pdf>`_ paper.
@@ -44,52 +42,24 @@ class RESCAL(MarginKGE):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws all embeddings anew."""
+        """Resets all embeddings."""
         torch.nn.init.xavier_uniform_(self.node_emb.weight)
         # As xavier_uniform_ would draw the matrix of each relation.
         bound = (3 / self.hidden_channels) ** 0.5
         torch.nn.init.uniform_(self.rel_emb.weight, -bound, bound)
 
-    def product(
-        self, embedding: Tensor, rel_type: Tensor, transposed: bool = False
-    ) -> Tensor:
-        r"""Returns the product of each embedding with the matrix of its relation.
-
-        Args:
-            embedding (torch.Tensor): The embeddings, of heads, or of tails if
-                :obj:`transposed`.
-            rel_type (torch.Tensor): The relation types.
-            transposed (bool, optional): Whether to transpose the matrices.
-                (default: :obj:`False`)
-        """
+    def matrices(self, rel_type: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the matrices of all relations."""
         size = self.hidden_channels
-        matrix = self.rel_emb.weight.view(-1, size, size)
-        if transposed:
-            matrix = matrix.transpose(1, 2)
-        vectors = embedding.reshape(-1, size)
-        products = ProductByType.apply(vectors, matrix, rel_type.reshape(-1))
-        return products.view(embedding.shape)
-
-    def forward(
-        self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
-    ) -> Tensor:
-        """Returns the score of each triple."""
-        head, tail = self.node_emb(head_index), self.node_emb(tail_index)
-        return (self.product(head, rel_type) * tail).sum(dim=-1)
+        return self.rel_emb.weight.view(-1, size, size), rel_type
 
 
-class RESCALScorer(DistMultScorer):
+class RESCALScorer(BilinearScorer):
     r"""Scores as :class:`RESCAL` does.
 
     Args:
         kge (RESCAL): The model.
     """
-
-    def tail_query(self, head: Tensor, rel_type: Tensor) -> Tensor:
-        return self.kge.product(head, rel_type)
-
-    def head_query(self, rel_type: Tensor, tail: Tensor) -> Tensor:
-        return self.kge.product(tail, rel_type, transposed=True)
 
     def relation_factors(self, head: Tensor, tail: Tensor) -> Factors | None:
         products = head.unsqueeze(2) * tail.unsqueeze(1)

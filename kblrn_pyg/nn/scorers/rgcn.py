@@ -1,4 +1,4 @@
-"""R-GCN: embeddings that have seen their neighbours, in front of a scorer."""
+"""R-GCN: convolutions over neighbours, in front of a scorer."""
 
 import torch
 import torch.nn.functional as F
@@ -20,26 +20,28 @@ class RGCNScorer(DelegatingScorer):
     `"Modeling Relational Data with Graph Convolutional Networks"
     <https://arxiv.org/abs/1703.06103>`_ paper; see :class:`RelationalConv`.
 
-    All facts are convolved over, along and against their relations, at every
-    step. As in the paper's link prediction, neighbours are divided by the number of
-    all neighbours, after dropping facts, and training drops 0.2 of the entries of
-    what an entity sends to itself.
+    Every step convolves over all facts, in both directions. As in the paper's link
+    prediction, sums are divided by the number of all neighbours, after dropping
+    facts, and training drops a fraction of 0.2 of the entries of an entity's
+    message to itself.
 
-    Beside a scorer without it, as in :obj:`scorer=["distmult", "rgcn:distmult"]`,
-    it is R-GCN+. The paper trains the two apart and adds 0.4 of the one to 0.6 of
-    the other; here they learn together, so that there is nothing to choose.
+    Combined with a scorer without convolutions, as in
+    :obj:`scorer=["distmult", "rgcn:distmult"]`, it is R-GCN+. The paper trains the
+    two separately and adds 0.4 of one score to 0.6 of the other; here, they are
+    trained together, which needs no such weights.
 
     Args:
         data (HeteroData): The knowledge base.
-        scorer (Scorer): The scorer, of dense gradients, whose rows are convolved.
+        scorer (Scorer): The scorer, with dense gradients, whose rows are convolved.
         num_layers (int, optional): The number of layers, with a ReLU between two of
             them. (default: :obj:`1`)
-        num_bases (int, optional): How many matrices those of relations are made of.
-            (default: :obj:`None`, 2 unless there are blocks)
-        num_blocks (int, optional): How many blocks the matrices of relations have
-            instead. (default: :obj:`None`, no blocks)
-        edge_dropout (float, optional): The fraction of facts that a step of training
-            does not convolve over. (default: :obj:`0.4`)
+        num_bases (int, optional): The number of matrices that the relations'
+            matrices are combined from. (default: :obj:`None`, 2 unless there are
+            blocks)
+        num_blocks (int, optional): The number of blocks of the relations' matrices,
+            instead of bases. (default: :obj:`None`, no blocks)
+        edge_dropout (float, optional): The fraction of facts that is dropped at
+            each training step. (default: :obj:`0.4`)
     """
 
     _facts: Tensor
@@ -97,7 +99,7 @@ class RGCNScorer(DelegatingScorer):
 
     @property
     def title(self) -> str:
-        """What explanations call the scorer."""
+        """The name of the scorer in explanations."""
         return f"{self.scorer.title} behind R-GCN"
 
     def reset_parameters(self) -> None:
@@ -119,7 +121,7 @@ class RGCNScorer(DelegatingScorer):
         return f"R-GCN, {self.scorer.fingerprint()}"
 
     def _edges(self) -> tuple[Tensor, Tensor]:
-        """Returns the facts in both directions; a fact that is dropped is in none."""
+        """Returns the facts in both directions, without dropped facts."""
         facts: Tensor = self._facts
         if self.training and self.edge_dropout > 0:
             drawn = torch.rand(facts.size(1), device=facts.device)

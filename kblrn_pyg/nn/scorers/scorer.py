@@ -1,4 +1,4 @@
-"""How embeddings score: queries are compared with rows of entities."""
+"""The base class of scorers, which compare queries with rows of entities."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ _TRIPLES_AT_ONCE = 1 << 17
 
 
 class Scorer(Rebuildable):
-    r"""Scores triples by embeddings, in the form that all-candidate scoring needs.
+    r"""Scores triples with embeddings, in a form that can score all candidates.
 
     A *query*, made of the known entity and the relation, is compared with a
     row for each candidate:
@@ -28,10 +28,10 @@ class Scorer(Rebuildable):
         query = scorer.tail_query(scorer.table(encoded, head_index), rel_type)
         scores = scorer.compare(query, scorer.table(encoded))
 
-    This class works for any :class:`~torch_geometric.nn.kge.KGEModel`, a user's
-    own included, because it compares by the model's :meth:`forward`; that is
-    slow. Subclasses compare vectors. One that overrides :meth:`encode` puts
-    layers of a graph neural network in front of the embeddings.
+    This class works for any :class:`~torch_geometric.nn.kge.KGEModel`, including
+    user-defined ones, because it calls the model's :meth:`forward`, which is slow.
+    Subclasses compare vectors. Override :meth:`encode` to put layers of a graph
+    neural network in front of the embeddings.
 
     Args:
         kge (KGEModel): The model.
@@ -67,7 +67,7 @@ class Scorer(Rebuildable):
 
     @property
     def title(self) -> str:
-        """What explanations call the scorer."""
+        """The name of the scorer in explanations."""
         return type(self.kge).__name__
 
     @property
@@ -77,7 +77,8 @@ class Scorer(Rebuildable):
 
     @property
     def is_direct(self) -> bool:
-        """Whether rows are embeddings, with nothing computed before."""
+        """Whether rows are the embeddings themselves, without further
+        computation."""
         return type(self).encode is Scorer.encode
 
     @property
@@ -92,11 +93,11 @@ class Scorer(Rebuildable):
         return False
 
     def reset_parameters(self) -> None:
-        """Draws all embeddings anew."""
+        """Resets all embeddings."""
         self.kge.reset_parameters()
 
     def encode(self) -> Any:
-        """Returns what is the same for all queries of a step."""
+        """Returns what all queries of a step share."""
         return None
 
     def table(self, encoded: Any, index: Tensor | None = None) -> Tensor:
@@ -112,7 +113,7 @@ class Scorer(Rebuildable):
         return index
 
     def tail_query(self, head: Tensor, rel_type: Tensor) -> Tensor:
-        r"""Returns what tails are compared with.
+        r"""Returns the queries that tails are compared with.
 
         Args:
             head (torch.Tensor): The row of each head.
@@ -121,7 +122,7 @@ class Scorer(Rebuildable):
         return torch.stack([head, rel_type, torch.zeros_like(head)], dim=-1)
 
     def head_query(self, rel_type: Tensor, tail: Tensor) -> Tensor:
-        r"""Returns what heads are compared with.
+        r"""Returns the queries that heads are compared with.
 
         Args:
             rel_type (torch.Tensor): The relation types.
@@ -157,7 +158,7 @@ class Scorer(Rebuildable):
 
         Args:
             query (torch.Tensor): The queries.
-            drop (callable): What drops entries of a tensor.
+            drop (callable): A function that drops entries of a tensor.
         """
         return drop(query)
 
@@ -232,14 +233,14 @@ class Scorer(Rebuildable):
         return self.compare(query, tail.unsqueeze(1)).view(size, -1)
 
     def fingerprint(self) -> str:
-        """Returns what tells apart scorers whose weights mean different things."""
+        """Returns a digest that distinguishes scorers with incompatible weights."""
         norm = getattr(self.kge, "p_norm", None)
         names = f"{type(self).__name__} of {type(self.kge).__name__}"
         return names if norm is None else f"{names} of norm {norm}"
 
     @property
     def device(self) -> torch.device:
-        """Where the embeddings are."""
+        """The device of the embeddings."""
         return self.kge.node_emb.weight.device
 
 
@@ -257,7 +258,7 @@ def rows_of(embedding: Embedding, index: Tensor | None) -> Tensor:
 
 
 def distances(query: Tensor, rows: Tensor, p: float) -> Tensor:
-    """Returns how far each query is from rows, shared ones or its own."""
+    """Returns the distance of each query from shared rows, or from its own rows."""
     if rows.dim() == query.dim():
         # The matrix-product form of Euclidean distances is inexact near zero.
         mode = "donot_use_mm_for_euclid_dist"

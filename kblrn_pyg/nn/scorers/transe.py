@@ -1,4 +1,4 @@
-"""TransE, and as a softmax needs it."""
+"""TransE, with embeddings of any length or of length one."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ class FreeTransE(TransE):
     """
 
     def reset_parameters(self) -> None:
-        """Draws all embeddings anew, close to each other."""
+        """Resets all embeddings, close to each other."""
         torch.nn.init.xavier_uniform_(self.node_emb.weight)
         torch.nn.init.xavier_uniform_(self.rel_emb.weight)
 
@@ -50,7 +50,7 @@ class TransEScorer(Scorer):
 
     @property
     def metric(self) -> str | None:  # type: ignore[override]
-        """Kernels know distances in the L1 norm."""
+        """The metric for kernels, which support the L1 norm."""
         return "l1" if self.kge.p_norm == 1.0 else None
 
     def table(self, encoded: Any, index: Tensor | None = None) -> Tensor:

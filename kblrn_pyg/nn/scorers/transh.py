@@ -21,10 +21,10 @@ class TransH(ProjectingKGE):
         \mathbf{w}_r) + \mathbf{d}_r - (\mathbf{e}_t - \mathbf{w}_r^{\top}
         \mathbf{e}_t \mathbf{w}_r) \|}_p^p
 
-    The paper bounds the lengths of entities, which a softmax would suffer from
-    (see :class:`FreeTransE`), and keeps :math:`\mathbf{d}_r` close to the
-    hyperplane. Squared Euclidean distances need no such thing: what points out of
-    the hyperplane adds the same to all candidates.
+    The paper bounds the lengths of entities, which would harm a softmax (see
+    :class:`FreeTransE`), and keeps :math:`\mathbf{d}_r` close to the hyperplane.
+    Squared Euclidean distances do not need this: the component outside the
+    hyperplane adds the same value to all candidates.
 
     Args:
         num_nodes (int): The number of nodes/entities in the graph.
@@ -53,7 +53,7 @@ class TransH(ProjectingKGE):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws all embeddings anew, close to each other."""
+        """Resets all embeddings, close to each other."""
         torch.nn.init.xavier_uniform_(self.node_emb.weight)
         torch.nn.init.xavier_uniform_(self.rel_emb.weight)
         torch.nn.init.normal_(self.rel_normal.weight)

@@ -20,10 +20,10 @@ class TransR(ProjectingKGE):
         d(h, r, t) = - {\| \mathbf{e}_h^{\top} \mathbf{M}_r + \mathbf{d}_r -
         \mathbf{e}_t^{\top} \mathbf{M}_r \|}_p^p
 
-    The matrices are the identity at first, as in the paper. The paper also begins
-    with embeddings that TransE has learned, and bounds the lengths of embeddings and
-    of projections; here embeddings begin anew, and lengths are free, as a softmax
-    needs them (see :class:`FreeTransE`).
+    The matrices are initialised to the identity, as in the paper. The paper also
+    initialises the embeddings from a trained TransE, and bounds the lengths of
+    embeddings and of projections. Here, embeddings are initialised randomly, and
+    lengths are unconstrained, as a softmax requires (see :class:`FreeTransE`).
 
     Args:
         num_nodes (int): The number of nodes/entities in the graph.
@@ -57,7 +57,7 @@ class TransR(ProjectingKGE):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws all embeddings anew, and makes all matrices the identity."""
+        """Resets all embeddings, and makes all matrices the identity."""
         torch.nn.init.xavier_uniform_(self.node_emb.weight)
         torch.nn.init.xavier_uniform_(self.rel_emb.weight)
         with torch.no_grad():

@@ -4,13 +4,11 @@ import torch
 from torch import Tensor
 from torch.nn import Embedding, Parameter
 
-from kblrn_pyg.nn.products import ProductByType
-from kblrn_pyg.nn.scorers.distmult import DistMultScorer
-from kblrn_pyg.nn.scorers.margin import MarginKGE
+from kblrn_pyg.nn.scorers.bilinear import BilinearKGE, BilinearScorer
 from kblrn_pyg.nn.softmax import Factors
 
 
-class TuckER(MarginKGE):
+class TuckER(BilinearKGE):
     r"""The TuckER model from the `"TuckER: Tensor Factorization for Knowledge Graph
     Completion" <https://arxiv.org/abs/1901.09590>`_ paper.
 
@@ -21,10 +19,11 @@ class TuckER(MarginKGE):
         d(h, r, t) = \mathcal{W} \times_1 \mathbf{w}_r \times_2 \mathbf{e}_h
         \times_3 \mathbf{e}_t
 
-    The dropouts of entities and of queries in the paper are those of
-    :class:`LatentExpert`. Unlike the paper's, it needs no reciprocal relations, and so
-    it has no batch normalisation, after which the score of a triple would depend on
-    the side that is asked for.
+    The paper's dropout of queries is that of :class:`LatentExpert`, whose dropout
+    of entities also applies to candidates; matrices have no dropout. Unlike the
+    paper's version, this one does not need reciprocal relations. It therefore has
+    no batch normalisation, with which the score of a triple would depend on the
+    side of the query.
 
     Args:
         num_nodes (int): The number of nodes/entities in the graph.
@@ -55,43 +54,21 @@ class TuckER(MarginKGE):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws all embeddings and the core anew."""
+        """Resets all embeddings and the core."""
         torch.nn.init.xavier_uniform_(self.node_emb.weight)
         # So that the matrices of relations are as those of RESCAL.
         for weight in (self.rel_emb.weight, self.core):
             bound = (3 / weight.size(-1)) ** 0.5
             torch.nn.init.uniform_(weight, -bound, bound)
 
-    def product(
-        self, embedding: Tensor, rel_type: Tensor, transposed: bool = False
-    ) -> Tensor:
-        r"""Returns the product of each embedding with the matrix of its relation.
-
-        Args:
-            embedding (torch.Tensor): The embeddings, of heads, or of tails if
-                :obj:`transposed`.
-            rel_type (torch.Tensor): The relation types.
-            transposed (bool, optional): Whether to transpose the matrices.
-                (default: :obj:`False`)
-        """
-        # Matrices are large, so only those of the relations that occur are made.
+    def matrices(self, rel_type: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the matrices of those relations that occur, because matrices are
+        large."""
         distinct, place = torch.unique(rel_type, return_inverse=True)
-        matrix = torch.tensordot(self.rel_emb(distinct), self.core, dims=1)
-        if transposed:
-            matrix = matrix.transpose(1, 2)
-        vectors = embedding.reshape(-1, self.hidden_channels)
-        products = ProductByType.apply(vectors, matrix, place.reshape(-1))
-        return products.view(embedding.shape)
-
-    def forward(
-        self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
-    ) -> Tensor:
-        """Returns the score of each triple."""
-        head, tail = self.node_emb(head_index), self.node_emb(tail_index)
-        return (self.product(head, rel_type) * tail).sum(dim=-1)
+        return torch.tensordot(self.rel_emb(distinct), self.core, dims=1), place
 
 
-class TuckERScorer(DistMultScorer):
+class TuckERScorer(BilinearScorer):
     r"""Scores as :class:`TuckER` does.
 
     Args:
@@ -99,12 +76,6 @@ class TuckERScorer(DistMultScorer):
     """
 
     has_light_queries = False
-
-    def tail_query(self, head: Tensor, rel_type: Tensor) -> Tensor:
-        return self.kge.product(head, rel_type)
-
-    def head_query(self, rel_type: Tensor, tail: Tensor) -> Tensor:
-        return self.kge.product(tail, rel_type, transposed=True)
 
     def relation_factors(self, head: Tensor, tail: Tensor) -> Factors | None:
         of_tail = torch.tensordot(tail, self.kge.core, dims=([1], [2]))
