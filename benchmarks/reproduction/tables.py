@@ -235,6 +235,9 @@ TABLES = {
             _layer("KBrne, layers", "rne"),
             _layer("KBrne, layers, permuted", "rne", permuted=True),
             Row("KBre", "re", recipes=("modern",)),
+            _BEST,
+            _layer("KBlrne, layers, permuted", "lrne", permuted=True),
+            Row("KBlre", "lre", recipes=("modern",)),
         ),
     ),
     "thresholds": Table(
