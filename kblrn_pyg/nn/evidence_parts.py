@@ -98,7 +98,8 @@ def usual_part(
     support, body = counts
     details = {"kind": f"usual {end}", "fraction": fraction, "weight": weight}
     details |= {"support": support, "body": body}
-    others = ("head" if end == "tail" else "tail") + "s" * (body != 1)
+    others = "head" if end == "tail" else "tail"
+    others += "" if body == 1 else "s"
     note = (f"true for {support:,} of {body:,} {others} of ", Ref("relation", rel))
     words = (f"how usual {end[0]} is",)
     return Part(weight * fraction, words, note, details=details)
