@@ -231,7 +231,7 @@ def test_demo():
     done = run("kblrn", "demo", "--epochs", "1")
     assert done.code == 0, done.err
     models = [line.split()[0] for line in done.out.splitlines()[-5:]]
-    assert models == ["KBl", "KBlr", "KBln", "KBlrn", "KBrne"]
+    assert models == ["KBl", "KBlr", "KBln", "KBlrn", "KBrneo"]
 
 
 def test_no_traceback_from_a_real_process():

@@ -65,11 +65,11 @@ def test_the_default_recipe(finished):
     assert lines[-1].startswith("factors of experts: relational")
     assert lines[-1].endswith(f"; saved {folder}")
     metrics = json.loads((folder / "metrics.json").read_text())
-    assert set(metrics["stages"]) == {"l", "rne"}
+    assert set(metrics["stages"]) == {"l", "rneo"}
     assert metrics["test"]["mrr"] > 0.3
-    assert set(load_model(folder).instance) == set("lrne")
+    assert set(load_model(folder).instance) == set("lrneo")
     plan, chosen = read_recipe(folder / "stages" / "plan.json"), read_recipe(folder)
-    assert plan.experts == chosen.experts == "lrne"
+    assert plan.experts == chosen.experts == "lrneo"
     assert len(chosen.stages) == 2 < len(plan.stages)
     assert chosen.factors == metrics["factors"]
     settings = Run(folder).read_settings()

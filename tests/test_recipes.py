@@ -254,12 +254,12 @@ def chosen(splits, budget=None, recipe="auto", **changes):
 
 def test_more_time_is_used(splits, clock):
     slow, fast = chosen(splits, "10h"), chosen(splits, "500s")
-    assert set(slow.experts) == set(fast.experts) == set("lrne")
+    assert set(slow.experts) == set(fast.experts) == set("lrneo")
     assert slow.name == "auto"
     assert "within 10h" in slow.why
     epochs = [one.stages[0].fit_settings.epochs for one in (slow, fast)]
     assert epochs[0] > epochs[1]
-    assert chosen(splits, "30s").experts == "rne"
+    assert chosen(splits, "30s").experts == "rneo"
     assert "more than 1s" in chosen(splits, 1.0).why
     # What differs by epochs only is measured once for a choice.
     clock.clear()
@@ -291,12 +291,12 @@ def test_experts_without_features_are_left_out(without_numbers, clock):
 def test_many_entities(splits, clock, monkeypatch):
     monkeypatch.setattr(choose, "LARGE", 50)
     recipe = chosen(splits, "10h")
-    assert recipe.groups == ["l", "rne"]
+    assert recipe.groups == ["l", "rneo"]
     assert all(one.model["num_negatives"] == 1024 for one in recipe.stages)
     assert recipe.stages[0].model["sparse"]
     short = {"num_negatives": 20, "epochs": 1, "hidden_channels": 4}
     result = train_by_recipe(splits["train"], splits["val"], recipe=recipe, **short)
-    assert set(result.model.instance) == set("lrne")
+    assert set(result.model.instance) == set("lrneo")
     monkeypatch.setattr(choose, "VERY_MANY_TRIPLES", 100)
     assert chosen(splits, "10h").groups == ["lrn"]
 
@@ -466,7 +466,7 @@ def test_auto_trains(splits):
     result = train_by_recipe(
         splits["train"], splits["val"], recipe="auto", epochs=1, hidden_channels=4
     )
-    assert set(result.model.instance) == set("lrne")
+    assert set(result.model.instance) == set("lrneo")
 
 
 class KilledError(Exception):

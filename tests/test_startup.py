@@ -16,7 +16,7 @@ from kblrn_pyg.datasets import DATASETS
 from kblrn_pyg.datasets.names import COUNTS
 from kblrn_pyg.nn import INSTANCES, SCORERS
 from kblrn_pyg.nn.build import LETTERS
-from kblrn_pyg.nn.settings import SCORER_NAMES, are_letters
+from kblrn_pyg.nn.settings import EXPERT_LETTERS, SCORER_NAMES, are_letters
 from kblrn_pyg.rules import (
     ConstantSettings,
     MineSettings,
@@ -166,7 +166,7 @@ def test_data_sets():
 
 def test_scorers_and_letters():
     assert tuple(SCORERS) == SCORER_NAMES
-    assert "".join(LETTERS.values()) == INSTANCES[-1]
+    assert "".join(LETTERS.values()) == EXPERT_LETTERS
     assert all(map(are_letters, (*INSTANCES, "nlr", "")))
     assert not any(map(are_letters, ("x", "ll", "l,r", "L")))
 

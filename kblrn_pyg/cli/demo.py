@@ -12,7 +12,7 @@ _INSTANCES = {
     "lr": "embeddings and paths",
     "ln": "embeddings and numbers",
     "lrn": "embeddings, paths and numbers",
-    "rne": "paths, numbers and the best evidence",
+    "rneo": "paths, numbers, the best evidence and loops",
 }
 _EMBEDDINGS: dict[str, Any] = {"hidden_channels": 32, "dropout": 0.3}
 

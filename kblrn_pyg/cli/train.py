@@ -33,7 +33,7 @@ from kblrn_pyg.cli.training_job import Job, as_groups, only_facts
 from kblrn_pyg.data import DataError
 from kblrn_pyg.datasets.names import check_name, known_name
 from kblrn_pyg.nn.settings import (
-    INSTANCES,
+    EXPERT_LETTERS,
     SCORER_NAMES,
     ModelSettings,
     are_letters,
@@ -97,7 +97,8 @@ def run(options: argparse.Namespace) -> None:
     experts, seed = groups["model"].experts, groups["training"].seed
     if not experts or not are_letters(experts):
         raise DataError(
-            f"--experts must be one of {', '.join(INSTANCES)} (got {experts!r})"
+            f"--experts must have letters of {EXPERT_LETTERS}, each at most once (got "
+            f"{experts!r})"
         )
     recipe = recipe_of(options)
     if options.all_facts and not options.resume:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from kblrn_pyg.nn.kblrn import KBLRN
     from kblrn_pyg.nn.latent import LatentExpert
     from kblrn_pyg.nn.layer import LayerExpert
+    from kblrn_pyg.nn.loops import LoopExpert
     from kblrn_pyg.nn.node import NodeExpert
     from kblrn_pyg.nn.numerical import NumericalExpert
     from kblrn_pyg.nn.part import Part, Ref
@@ -47,6 +48,7 @@ __all__ = [
     "KALEPenalty",
     "LatentExpert",
     "LayerExpert",
+    "LoopExpert",
     "ModelSettings",
     "NodeExpert",
     "NumericalExpert",

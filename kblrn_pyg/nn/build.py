@@ -14,6 +14,7 @@ from kblrn_pyg.nn.expert import Expert
 from kblrn_pyg.nn.features import FeatureExpert
 from kblrn_pyg.nn.latent import LatentExpert
 from kblrn_pyg.nn.layer import LayerExpert
+from kblrn_pyg.nn.loops import LoopExpert
 from kblrn_pyg.nn.numerical import NumericalExpert
 from kblrn_pyg.nn.penalties import PENALTIES
 from kblrn_pyg.nn.relational import RelationalExpert
@@ -25,7 +26,7 @@ from kblrn_pyg.nn.scorers import (
     scorer_name,
 )
 from kblrn_pyg.nn.settings import (
-    INSTANCES,
+    EXPERT_LETTERS,
     SCORER_NAMES,
     ModelSettings,
     are_letters,
@@ -43,6 +44,7 @@ LETTERS = {
     RelationalExpert.name: "r",
     NumericalExpert.name: "n",
     EvidenceExpert.name: "e",
+    LoopExpert.name: "o",
 }
 
 
@@ -115,6 +117,8 @@ def build_experts(
     if "e" in letters:
         assert rules is not None
         built["evidence"] = _evidence(kb, settings, rules)
+    if "o" in letters:
+        built["loops"] = LoopExpert(kb)
     _warn_of_silent(built)
     return built | dict(zip(own_names, own)), settings
 
@@ -127,8 +131,8 @@ def _letters(experts: str | Sequence[str | Expert]) -> tuple[str, list[Expert]]:
     is_wrong = any(not isinstance(one, str | Expert) for one in given)
     if is_wrong or not are_letters(letters) or not (letters or own):
         raise ValueError(
-            f"'experts' must be one of {', '.join(INSTANCES)}, or a sequence of "
-            f"letters and experts (got {experts!r})"
+            f"'experts' must have letters of {EXPERT_LETTERS}, each at most once, or "
+            f"be a sequence of letters and experts (got {experts!r})"
         )
     return letters, own
 

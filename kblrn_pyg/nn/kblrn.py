@@ -102,8 +102,9 @@ class KBLRN(ProductOfExperts):
                 :class:`~torch_geometric.data.HeteroData` with several node
                 types, or PyG's homogeneous :obj:`Data(edge_index, edge_type)`.
             experts (str or sequence, optional): Which experts: the letters
-                :obj:`l` (embeddings), :obj:`r` (paths) and :obj:`n` (numbers),
-                as in :obj:`"lrn"`, or a sequence of letters and :class:`Expert`
+                :obj:`l` (embeddings), :obj:`r` (paths), :obj:`n` (numbers),
+                :obj:`e` (the best evidence) and :obj:`o` (loops), as in
+                :obj:`"lrn"`, or a sequence of letters and :class:`Expert`
                 objects. (default: :obj:`"lrn"`)
             hidden_channels (int, optional): The embedding size.
                 (default: :obj:`100`)

@@ -33,6 +33,7 @@ from kblrn_pyg.nn.evidence import EvidenceExpert
 from kblrn_pyg.nn.expert import Expert
 from kblrn_pyg.nn.latent import LatentExpert
 from kblrn_pyg.nn.layer import LayerExpert
+from kblrn_pyg.nn.loops import LoopExpert
 from kblrn_pyg.nn.node import NodeExpert
 from kblrn_pyg.nn.numerical import NumericalExpert
 from kblrn_pyg.nn.penalties import PENALTIES
@@ -72,6 +73,7 @@ _CLASSES: tuple[type[Module], ...] = (
     NumericalExpert,
     LayerExpert,
     EvidenceExpert,
+    LoopExpert,
     NodeExpert,
     *scorers.SCORERS.values(),
     scorers.Scorer,

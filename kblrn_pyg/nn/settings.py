@@ -5,8 +5,11 @@ from dataclasses import dataclass
 
 from kblrn_pyg.settings import check_bins, setting
 
-# The instances of the paper, and some with evidence; the last one has all letters.
-INSTANCES = ("l", "r", "n", "lr", "ln", "rn", "lrn", "e", "le", "lrne")
+# The letters of experts: those of the paper in its order, and then others.
+EXPERT_LETTERS = "lrneo"
+
+# The instances of the paper, and some others; any letters can be combined.
+INSTANCES = ("l", "r", "n", "lr", "ln", "rn", "lrn", "e", "le", "lrne", "o", "lrneo")
 
 # What the numerical expert is made of.
 NUMERICAL_KINDS = ("rbf", "sign", "layer")
@@ -31,7 +34,7 @@ class ModelSettings:
     experts: str = setting(
         "lrn",
         "the experts: l (embeddings), r (paths), n (numbers), e (the best evidence), "
-        "or several of them",
+        "o (loops), or several of them",
     )
     hidden_channels: int = setting(100, "the embedding size", expert="l")
     scorer: list[str] = setting(
@@ -194,7 +197,7 @@ def are_letters(text: str) -> bool:
     Args:
         text (str): The text, which may be empty.
     """
-    return set(text) <= set(INSTANCES[-1]) and len(set(text)) == len(text)
+    return set(text) <= set(EXPERT_LETTERS) and len(set(text)) == len(text)
 
 
 def is_convolved(scorer: str) -> bool:

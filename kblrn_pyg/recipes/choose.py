@@ -32,7 +32,7 @@ _USED = 0.8
 # The fraction of a budget that measuring may take from training.
 _MEASURED = 0.3
 # The time of 'balance' in validations: one for each expert, of several factors at once.
-_BALANCINGS = 8
+_BALANCINGS = 9
 # The most validation triples that choices are made with.
 _MOST_VALIDATED = 5000
 
@@ -139,7 +139,7 @@ def _from_best_to_fastest(material: Material) -> Iterator[Stages]:
             yield multiplied(size, epochs), features(letters, 4, True)
     yield (features(letters, 4, True),)
     yield (features(letters, 1, False),)
-    yield (features("e", 1, False),)
+    yield (features("eo", 1, False),)
 
 
 def _of_many_entities(letters: str) -> Iterator[Stages]:
@@ -159,9 +159,9 @@ def _choosable(stages: Stages, material: Material) -> Stages:
 
 
 def _features_of(material: Material) -> str:
-    """The experts without embeddings that have features."""
+    """The experts without embeddings that have features, and loops."""
     letters = "rn" if material.has_numbers else "r"
-    return letters + ("e" if material.num_triples < VERY_MANY_TRIPLES else "")
+    return letters + ("eo" if material.num_triples < VERY_MANY_TRIPLES else "o")
 
 
 class _Clock:

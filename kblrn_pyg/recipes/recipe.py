@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from kblrn_pyg.nn.settings import INSTANCES, ModelSettings, are_letters
+from kblrn_pyg.nn.settings import EXPERT_LETTERS, ModelSettings, are_letters
 from kblrn_pyg.rules.settings import RuleSettings
 from kblrn_pyg.settings import check_types, concerns, used_by
 from kblrn_pyg.training.settings import FitSettings
@@ -36,8 +36,8 @@ class Stage:
     def __post_init__(self) -> None:
         if not self.experts or not are_letters(self.experts):
             raise ValueError(
-                f"'experts' must be one of {', '.join(INSTANCES)} (got "
-                f"{self.experts!r})"
+                f"'experts' must have letters of {EXPERT_LETTERS}, each at most once "
+                f"(got {self.experts!r})"
             )
         check_types(ModelSettings, self.model)
         check_types(FitSettings, self.training)
@@ -162,7 +162,7 @@ class Recipe:
     def experts(self) -> str:
         """The letters of all experts, in the order of the paper."""
         letters = set("".join(self.groups))
-        return "".join(letter for letter in INSTANCES[-1] if letter in letters)
+        return "".join(letter for letter in EXPERT_LETTERS if letter in letters)
 
     @property
     def rule_settings(self) -> RuleSettings:
