@@ -516,7 +516,7 @@ def test_other_inputs():
     )
     assert KBLRN.from_data(plain).num_relations == 2
     for wrong, message in (
-        ({"experts": "x"}, "'experts' must be one of"),
+        ({"experts": "x"}, "'experts' must have letters of lrneo"),
         ({"scorer": "hole"}, "'scorer' must be one of"),
         ({"num_negatives": 0}, "'num_negatives' must be positive"),
         ({"negatives": "few"}, "'negatives' must be triple or shared"),

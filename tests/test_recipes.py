@@ -116,7 +116,7 @@ def test_settings_of_one_scorer_leave_with_it():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Stage("x"), "'experts' must be one of"),
+        (lambda: Stage("x"), "'experts' must have letters of lrneo"),
         (lambda: Stage("l", {"depth": 3}), "unknown settings: depth"),
         (lambda: Stage("l", {"dropout": 2}), "'dropout' must be at least 0"),
         (lambda: Stage("l", {}, {"epochs": -1}), "'epochs' must not be negative"),
@@ -283,9 +283,9 @@ def test_slow_measuring_leaves_time_for_training(splits, clock, monkeypatch):
 
 
 def test_experts_without_features_are_left_out(without_numbers, clock):
-    assert chosen(without_numbers).experts == "lre"
+    assert chosen(without_numbers).experts == "lreo"
     assert chosen(without_numbers, recipe="paper").experts == "lr"
-    assert chosen(without_numbers, recipe="best").experts == "lre"
+    assert chosen(without_numbers, recipe="best").experts == "lreo"
 
 
 def test_many_entities(splits, clock, monkeypatch):
@@ -298,7 +298,7 @@ def test_many_entities(splits, clock, monkeypatch):
     result = train_by_recipe(splits["train"], splits["val"], recipe=recipe, **short)
     assert set(result.model.instance) == set("lrneo")
     monkeypatch.setattr(choose, "VERY_MANY_TRIPLES", 100)
-    assert chosen(splits, "10h").groups == ["lrn"]
+    assert chosen(splits, "10h").groups == ["lrno"]
 
 
 def test_options_override_what_is_chosen(splits, clock):
@@ -539,7 +539,7 @@ def test_a_failed_start_leaves_nothing_behind(splits, tmp_path):
 
 def test_together():
     stage = together(APART.stages)
-    assert stage.experts == "lre"
+    assert stage.experts == "lreo"
     assert stage.model == LATENT.model | FEATURES.model
     assert stage.fit_settings.epochs == 0
 

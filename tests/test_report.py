@@ -216,7 +216,7 @@ def test_is_always_the_same(trained, report, tmp_path):
     assert other.read_bytes() != before
 
 
-SECTIONS = {"l": set(), "r": {"rules"}, "n": {"numbers"}, "e": set()}
+SECTIONS = {"l": set(), "r": {"rules"}, "n": {"numbers"}, "e": set(), "o": set()}
 
 
 @pytest.mark.parametrize("experts", [e for e in INSTANCES if e != "lrn"])
