@@ -63,6 +63,7 @@ class NeighborIndex:
             threshold = np.uint64(edge_dropout * 2**64)
             keep_facts(fact, np.uint64(seeds[1]), threshold, kept)
             columns = columns[:, kept]
+        columns = np.ascontiguousarray(columns)
         source, target, kind = torch.from_numpy(columns).to(entities.device)
         return source, target, kind
 
