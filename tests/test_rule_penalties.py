@@ -339,6 +339,19 @@ def test_what_a_penalty_cannot_do_is_said(data):
         model.loss(*flat_triples(empty))
 
 
+@pytest.mark.parametrize(
+    ("scorer", "penalty"), [("transe", "kale"), ("complex", "asr")]
+)
+def test_a_penalty_needs_rules(scorer, penalty):
+    data = as_kb([(0, 0, 1), (2, 1, 3)], 4, 2)  # from which nothing is mined
+    given = {"scorer": scorer, "penalty": penalty}
+    with pytest.raises(ValueError, match="'rules' must contain a rule for a penalty"):
+        KBLRN.from_data(data, "l", 4, **given)
+    rules = mine_rules(data)
+    with pytest.raises(ValueError, match="'rules' must contain a rule for a penalty"):
+        KBLRN.from_data(data, "l", 4, rules=rules, **given)
+
+
 def test_mined_rules_are_the_default():
     train = load_dataset("Families")["train"]
     model = KBLRN.from_data(train, "l", 4, scorer="transe", penalty="kale")

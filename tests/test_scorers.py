@@ -399,3 +399,39 @@ def test_conve_is_that_of_pykeen():
     head, tail = model.node_emb(HEAD)[:, :-1], model.node_emb(TAIL)
     expected = theirs(head, model.rel_emb(REL), (tail[:, :-1], tail[:, -1]))
     torch.testing.assert_close(model(HEAD, REL, TAIL), expected)
+
+
+SIMPLE = {
+    "distmult": ("DistMult", {}),
+    "complex": ("ComplEx", {}),
+    "rescal": ("RESCAL", {}),
+    "transe": ("TransE", {"p": 1}),
+    "rotate": ("RotatE", {}),
+}
+
+
+@pytest.mark.parametrize("name", SIMPLE)
+def test_candidates_score_as_in_pykeen(name):
+    theirs, options = SIMPLE[name]
+    interaction = pykeen_interaction(theirs, **options)
+    scorer = make_scorer(name, 7, 3, 6).double().eval()
+    kge, every = scorer.kge, torch.arange(7)
+    rows, relation = kge.node_emb(every), kge.rel_emb(REL)
+    margin = 0.0
+    if name == "rescal":
+        relation = kge.matrices(torch.arange(3))[0][REL]
+    elif name == "complex":
+        rows = torch.complex(rows, kge.node_emb_im(every))
+        relation = torch.complex(relation, kge.rel_emb_im(REL))
+    elif name == "rotate":
+        rows = torch.complex(rows, kge.node_emb_im(every))
+        relation = torch.polar(torch.ones_like(relation), relation)
+        margin = kge.margin
+    encoded, each = scorer.encode(), rows.expand(len(REL), *rows.shape)
+    table, relation = scorer.table(encoded), relation.unsqueeze(1)
+    tails = interaction(rows[HEAD].unsqueeze(1), relation, each)
+    heads = interaction(each, relation, rows[TAIL].unsqueeze(1))
+    query = scorer.tail_query(scorer.table(encoded, HEAD), REL)
+    torch.testing.assert_close(scorer.compare(query, table), margin + tails)
+    query = scorer.head_query(REL, scorer.table(encoded, TAIL))
+    torch.testing.assert_close(scorer.compare(query, table), margin + heads)

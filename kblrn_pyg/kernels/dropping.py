@@ -12,7 +12,7 @@ _BITS = np.uint64(0xFFFF)
 
 
 @njit(cache=True, nogil=True)
-def _draw(seed, number):
+def splitmix(seed, number):
     """The numbers of Steele, Lea and Flood's SplitMix64, in any order."""
     z = seed + (np.uint64(number) + np.uint64(1)) * _STEP
     z = (z ^ (z >> np.uint64(30))) * _FIRST
@@ -31,7 +31,7 @@ def drop(values, seed, threshold, factors, out):
     limit = np.uint64(threshold)
     size = len(values)
     for begin in range(0, size, _PER_DRAW):
-        bits = _draw(seed, begin // _PER_DRAW)
+        bits = splitmix(seed, begin // _PER_DRAW)
         for i in range(begin, min(begin + _PER_DRAW, size)):
             out[i] = values[i] * factors[int(bits & _BITS >= limit)]
             bits >>= np.uint64(16)

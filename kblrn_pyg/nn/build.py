@@ -25,6 +25,7 @@ from kblrn_pyg.nn.scorers import (
     scorer_list,
     scorer_name,
 )
+from kblrn_pyg.nn.scorers.rgcn import choose_neighbors
 from kblrn_pyg.nn.settings import (
     EXPERT_LETTERS,
     SCORER_NAMES,
@@ -82,9 +83,7 @@ def build_experts(
     own_names = _names(own, names)
     several = scorer_list(scorer)
     num_nodes = kb["entity"].num_nodes
-    can_be_sparse = "l" in letters and all(
-        isinstance(one, str) and one.lower() in SCORER_NAMES for one in several
-    )
+    can_be_sparse = "l" in letters and _can_be_sparse(kb, several, given)
     if chosen := choose_model(num_nodes, given, can_be_sparse):
         logger.info(choice_text(num_nodes, chosen))
     given = chosen | given
@@ -121,6 +120,17 @@ def build_experts(
         built["loops"] = LoopExpert(kb)
     _warn_of_silent(built)
     return built | dict(zip(own_names, own)), settings
+
+
+def _can_be_sparse(kb: HeteroData, scorers: list[Any], given: dict[str, Any]) -> bool:
+    """Returns whether all scorers can have row-sparse gradients."""
+    names = [one.lower() for one in scorers if isinstance(one, str)]
+    inner = [one.removeprefix("rgcn:") for one in names]
+    if len(names) < len(scorers) or not set(inner) <= set(SCORER_NAMES):
+        return False
+    num_facts = sum(kb[one].num_edges for one in kb.edge_types)
+    samples = choose_neighbors(given.get("rgcn_neighbors"), num_facts) != -1
+    return samples or not any(map(is_convolved, names))
 
 
 def _letters(experts: str | Sequence[str | Expert]) -> tuple[str, list[Expert]]:
@@ -187,11 +197,13 @@ def _convolved(kb: HeteroData, settings: ModelSettings, scorer: Any) -> Any:
         make_named_scorer(
             scorer.lower().removeprefix("rgcn:"),
             (kb["entity"].num_nodes, num_relations, settings.hidden_channels),
+            settings.sparse,
         ),
         settings.rgcn_layers,
         settings.rgcn_bases if settings.rgcn_blocks is None else None,
         settings.rgcn_blocks,
         settings.edge_dropout,
+        settings.rgcn_neighbors,
     )
 
 
@@ -252,9 +264,10 @@ def _warn_of_unused(settings: ModelSettings, letters: str, num_experts: int) -> 
     if settings.penalty is None and "penalty_weight" in changed(settings):
         unused["penalty_weight"] = "without a penalty"
     if not any(is_convolved(name) for name in settings.scorer):
-        names = ("rgcn_layers", "rgcn_bases", "rgcn_blocks", "edge_dropout")
         unused |= {
-            n: "without a scorer rgcn:…" for n in changed(settings) if n in names
+            name: "without a scorer rgcn:…"
+            for name in changed(settings)
+            if name.startswith("rgcn_") or name == "edge_dropout"
         }
     for name, reason in unused.items():
         warnings.warn(f"'{name}' has no effect {reason}", stacklevel=5)

@@ -50,26 +50,30 @@ class RelationalConv(RGCNConv):
         super().__init__(*args, **kwargs)
         self.all_neighbors, self.root_dropout = all_neighbors, root_dropout
 
-    def forward(self, x: Tensor, edge_index: Tensor, edge_type: Tensor) -> Tensor:
+    def forward(
+        self, x: Tensor | tuple[Tensor, Tensor], edge_index: Tensor, edge_type: Tensor
+    ) -> Tensor:
         r"""Returns the nodes after the convolution.
 
         Args:
-            x (torch.Tensor): The nodes.
+            x (torch.Tensor or tuple): The nodes, or those where edges begin and those
+                where they end.
             edge_index (torch.Tensor): The edges, from its first to its second row.
             edge_type (torch.Tensor): The relation of each edge.
         """
-        source, target = edge_index
-        share = self._shares(target, edge_type).to(x.dtype)
+        x, own = (x, x) if isinstance(x, Tensor) else x
+        edges = *edge_index, len(own)
+        share = self._shares(edges[1], edge_type).to(x.dtype)
         if self.num_bases is not None:
             factor = share[:, None] * self.comp[edge_type]
-            sums = WeightedSums.apply(x, factor, source, target)
+            sums = WeightedSums.apply(x, factor, *edges)
             out = torch.einsum("bni,bio->no", sums, self.weight)
         elif self.num_blocks is not None:
-            out = BlockSums.apply(x, self.weight, share, source, target, edge_type)
+            out = BlockSums.apply(x, self.weight, share, *edges, edge_type)
         else:
             weight = self.weight.unsqueeze(1)
-            out = BlockSums.apply(x, weight, share, source, target, edge_type)
-        root = F.dropout(x @ self.root, self.root_dropout, self.training)
+            out = BlockSums.apply(x, weight, share, *edges, edge_type)
+        root = F.dropout(own @ self.root, self.root_dropout, self.training)
         return out + root + self.bias
 
     def _shares(self, target: Tensor, edge_type: Tensor) -> Tensor:
@@ -86,7 +90,7 @@ class WeightedSums(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, factor: Tensor, source: Tensor, target: Tensor
+        ctx: Any, x: Tensor, factor: Tensor, source: Tensor, target: Tensor, size: int
     ) -> Tensor:
         r"""Returns a tensor of nodes for each column of factors.
 
@@ -95,26 +99,29 @@ class WeightedSums(torch.autograd.Function):
             factor (torch.Tensor): The factors of each edge.
             source (torch.Tensor): Where each edge begins.
             target (torch.Tensor): Where each edge ends.
+            size (int): The number of nodes where edges may end.
         """
         ctx.save_for_backward(x, factor, source, target)
         columns = factor.unbind(dim=1)
-        return torch.stack([_sum(x, one, source, target) for one in columns])
+        return torch.stack([_sum(x, one, source, target, size) for one in columns])
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
         x, factor, source, target = ctx.saved_tensors
         by_x, by_factor = torch.zeros_like(x), torch.empty_like(factor)
         for one, column, out in zip(grad, factor.unbind(1), by_factor.unbind(1)):
-            by_x += _sum(one, column, target, source)
+            by_x += _sum(one, column, target, source, len(x))
             edges = (i.split(_EDGES_AT_ONCE) for i in (out, source, target))
             for part, begin, end in zip(*edges):
                 part.copy_((x[begin] * one[end]).sum(dim=1))
-        return by_x, by_factor, None, None
+        return by_x, by_factor, None, None, None
 
 
-def _sum(x: Tensor, factor: Tensor, source: Tensor, target: Tensor) -> Tensor:
-    shape, index = (len(x), len(x)), torch.stack([target, source])
+def _sum(
+    x: Tensor, factor: Tensor, source: Tensor, target: Tensor, size: int
+) -> Tensor:
+    shape, index = (size, len(x)), torch.stack([target, source])
     matrix = torch.sparse_coo_tensor(index, factor, shape, check_invariants=False)
     return matrix @ x
 
@@ -134,6 +141,7 @@ class BlockSums(torch.autograd.Function):
         share: Tensor,
         source: Tensor,
         target: Tensor,
+        size: int,
         edge_type: Tensor,
     ) -> Tensor:
         r"""Returns the nodes that edges lead to.
@@ -145,13 +153,14 @@ class BlockSums(torch.autograd.Function):
             share (torch.Tensor): The factor of each edge.
             source (torch.Tensor): Where each edge begins.
             target (torch.Tensor): Where each edge ends.
+            size (int): The number of nodes where edges may end.
             edge_type (torch.Tensor): The relation of each edge.
         """
         ctx.save_for_backward(x, weight, share, source, target)
         ctx.groups = list(by_type(edge_type))
-        _, num_blocks, size, out_size = weight.shape
-        out = x.new_zeros(len(x), num_blocks * out_size)
-        blocks = x.view(-1, num_blocks, size)
+        _, num_blocks, width, out_width = weight.shape
+        out = x.new_zeros(size, num_blocks * out_width)
+        blocks = x.view(-1, num_blocks, width)
         for rel, edges in ctx.groups:
             sent = torch.einsum("ebi,bio->ebo", blocks[source[edges]], weight[rel])
             out.index_add_(0, target[edges], sent.flatten(1) * share[edges, None])
@@ -162,13 +171,13 @@ class BlockSums(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         x, weight, share, source, target = ctx.saved_tensors
         by_x, by_weight = torch.zeros_like(x), torch.zeros_like(weight)
-        _, num_blocks, size, out_size = weight.shape
-        blocks = x.view(-1, num_blocks, size)
+        _, num_blocks, width, out_width = weight.shape
+        blocks = x.view(-1, num_blocks, width)
         for rel, edges in ctx.groups:
             by_sent = grad[target[edges]] * share[edges, None]
-            by_sent = by_sent.view(-1, num_blocks, out_size)
+            by_sent = by_sent.view(-1, num_blocks, out_width)
             begin = source[edges]
             by_weight[rel] = torch.einsum("ebi,ebo->bio", blocks[begin], by_sent)
             by_blocks = torch.einsum("ebo,bio->ebi", by_sent, weight[rel])
             by_x.index_add_(0, begin, by_blocks.flatten(1))
-        return by_x, by_weight, None, None, None, None
+        return by_x, by_weight, *[None] * 5

@@ -91,6 +91,13 @@ class ModelSettings:
     edge_dropout: float = setting(
         0.4, "the fraction of facts that an R-GCN drops at each step", expert="l"
     )
+    rgcn_neighbors: int | None = setting(
+        None,
+        "the number of neighbours of an entity that an R-GCN samples at each step; -1: "
+        "all; auto: all of fewer than 500,000 facts, otherwise 20",
+        expert="l",
+        none="auto",
+    )
     numerical: str = setting(
         "rbf",
         "the function of differences of numbers: a single one, or a layer of them",
@@ -163,6 +170,10 @@ class ModelSettings:
         for name in (*positive, "rgcn_blocks"):
             if (value := getattr(self, name)) is not None and value < 1:
                 raise ValueError(f"'{name}' must be positive (got {value})")
+        if (number := self.rgcn_neighbors) is not None and number < 1 and number != -1:
+            raise ValueError(
+                f"'rgcn_neighbors' must be positive, or -1 for all (got {number})"
+            )
         if self.penalty not in (None, *PENALTY_NAMES):
             raise ValueError(f"'penalty' must be kale or asr (got {self.penalty!r})")
         if self.negatives not in ("triple", "shared"):

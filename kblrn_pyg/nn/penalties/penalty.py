@@ -29,6 +29,8 @@ class RulePenalty(Rebuildable):
         super().__init__()
         if not 0 <= weight < math.inf:
             raise ValueError(f"'weight' must not be negative (got {weight})")
+        if len(rules) == 0:
+            raise ValueError("'rules' must contain a rule for a penalty (got none)")
         is_usable = self.can_use(rules)
         if not is_usable.any():
             raise ValueError(
