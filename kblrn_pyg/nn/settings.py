@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from kblrn_pyg.settings import check_bins, setting
+from kblrn_pyg.settings import check_bins, setting, settle
 
 # The instances of the paper, and some with evidence; the last one has all letters.
 INSTANCES = ("l", "r", "n", "lr", "ln", "rn", "lrn", "e", "le", "lrne")
@@ -134,6 +134,7 @@ class ModelSettings:
     )
 
     def __post_init__(self) -> None:
+        settle(self)
         for name in ("dropout", "entity_dropout", "latent_dropout", "edge_dropout"):
             if not 0 <= (value := getattr(self, name)) < 1:
                 raise ValueError(
