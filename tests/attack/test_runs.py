@@ -178,6 +178,21 @@ def test_edited_settings_are_refused_in_a_line(trained, capfd, edit):
     )
 
 
+@pytest.mark.parametrize("start", [5, [], "x", True, None])
+def test_a_start_of_another_form_is_no_reason_to_fail(trained, capfd, start):
+    """'kblrn control' ended with a traceback."""
+    path = trained / "run" / "settings.json"
+    before = path.read_text()
+    path.write_text(json.dumps(json.loads(before) | {"start": start}))
+    try:
+        code = main(["control", str(path.parent)])
+    finally:
+        path.write_text(before)
+    assert code == 2
+    words = "has no numbers to control" if start is None else "'start' must be values"
+    assert words in capfd.readouterr().err
+
+
 SETTINGS = (
     FitSettings,
     FoldInSettings,
