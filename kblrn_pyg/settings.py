@@ -72,6 +72,21 @@ def check_types(cls: type, values: Any) -> None:
             raise ValueError(f"'{name}' must be {_words(kinds[name])} (got {value!r})")
 
 
+def settle(settings: Any) -> None:
+    r"""Refuses settings of other types than those of their fields, and turns numbers
+    of NumPy and torch into Python's, which files can hold.
+
+    Args:
+        settings: An object of a dataclass of settings, which may be frozen.
+    """
+    for name, value in vars(settings).items():
+        if type(value).__module__ in ("numpy", "torch") and not getattr(
+            value, "shape", True
+        ):
+            object.__setattr__(settings, name, value.item())
+    check_types(type(settings), vars(settings))
+
+
 def from_words(cls: type, values: Any) -> Any:
     r"""Returns values in which words for :obj:`None`, such as "all", are replaced
     by :obj:`None`.

@@ -1,15 +1,19 @@
 """Experts that have learned apart are balanced by validation."""
 
+import math
+from copy import deepcopy
+
 import numpy as np
 import pytest
 import torch
+from attack.ids import small_model
 
 from kblrn_pyg import KBLRN
 from kblrn_pyg.data import ask, flat_triples
 from kblrn_pyg.datasets import Families
 from kblrn_pyg.evaluation import evaluate
 from kblrn_pyg.nn import Expert, NodeExpert
-from kblrn_pyg.training import balance, balancing, fit
+from kblrn_pyg.training import balance, balancing, fit, scale_experts
 from kblrn_pyg.training.balancing import _OF_ALL, _OF_ONE
 
 
@@ -175,3 +179,18 @@ def test_what_cannot_be_scaled_stays(splits):
     weight = model.experts["numerical"].weight.detach().clone()
     assert balance(model, val) == {}
     assert torch.equal(model.experts["numerical"].weight, weight)
+
+
+@pytest.mark.parametrize(
+    "factor",
+    [math.nan, math.inf, None, "x", [1.0], np.ones(3), torch.ones(2), torch.ones(4)]
+    + [torch.ones(3, 1), torch.tensor([1.0, math.nan, 1.0])],
+)
+def test_experts_are_scaled_by_numbers(factor):
+    """Those that are none made scores NaN, and too many of them were not noticed."""
+    model = deepcopy(small_model("lrne", "all"))
+    before = deepcopy(model.state_dict())
+    with pytest.raises(ValueError, match="factor of 'relational' must be"):
+        scale_experts(model, {"evidence": 2.0, "relational": factor})
+    after = model.state_dict()
+    assert all(torch.equal(after[name], one) for name, one in before.items())

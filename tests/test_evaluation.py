@@ -19,7 +19,7 @@ from torch_geometric.data import HeteroData
 from torch_geometric.transforms import RandomLinkSplit
 
 from kblrn_pyg.data import DataError, ask, unify_types
-from kblrn_pyg.evaluation import evaluate, query_auc
+from kblrn_pyg.evaluation import evaluate, evaluate_each, query_auc
 from kblrn_pyg.kernels.ranking import rank_answers
 
 # The function of that name hides the module.
@@ -425,6 +425,43 @@ def test_what_does_not_fit_is_refused():
         ValueError, match=r"must have the shape \[1, 4\] \(got \[1, 3\]\)"
     ):
         evaluate(model, kb)
+
+
+WRONG_SCORES = {
+    "few rows": lambda scores: [scores[:0]],
+    "few columns": lambda scores: [scores[:, :3]],
+    "many columns": lambda scores: [torch.cat([scores, scores], dim=1)],
+    "one dimension": lambda scores: [scores[0]],
+    "NaN": lambda scores: [scores * math.nan],
+    "complex": lambda scores: [scores.to(torch.complex64)],
+    "sparse": lambda scores: [scores.to_sparse()],
+    "an array": lambda scores: [scores.numpy()],
+    "nothing": lambda scores: [],
+    "two": lambda scores: [scores, scores],
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_SCORES)
+def test_scores_that_cannot_be_ranked_are_refused(wrong):
+    """More columns than entities were ranked, and a second row was left out."""
+    kb, model = as_kb([(0, 0, 1), (0, 0, 2)], 4, 1), constant_model(4, 1)
+
+    def score(queries):
+        return WRONG_SCORES[wrong](torch.randn(len(queries), 4))
+
+    with pytest.raises(ValueError, match=r"score.* must"):
+        evaluate_each(model, kb, [], score, 1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.long])
+def test_scores_of_other_types_are_ranked(dtype):
+    kb, model = as_kb([(0, 0, 1), (0, 0, 2)], 4, 1), constant_model(4, 1)
+
+    def score(queries):
+        yield torch.arange(4).expand(len(queries), 4).to(dtype)
+
+    (table,) = evaluate_each(model, kb, [], score, 1)
+    assert table.rank.tolist() == [4, 4, 2, 2]
 
 
 def test_progress_bar(capsys, monkeypatch):

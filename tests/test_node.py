@@ -103,3 +103,9 @@ def test_node_and_link_features_are_a_model(tmp_path):
     parts = again.experts["node"].parts(*triple)
     score = again.experts["node"](*(torch.tensor([i]) for i in triple))
     assert sum(part.contribution for part in parts) == pytest.approx(float(score))
+
+
+@pytest.mark.parametrize("decay", [-1.0, float("nan"), float("inf")])
+def test_weight_decay_is_a_number(kb, decay):
+    with pytest.raises(ValueError, match="'weight_decay' must not be negative"):
+        NodeExpert(kb, decay)

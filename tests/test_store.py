@@ -6,6 +6,7 @@ import io
 import random
 import tracemalloc
 
+import numpy as np
 import pytest
 import torch
 
@@ -146,12 +147,29 @@ def test_foreign_files_are_refused(tmp_path, content):
         load_kb(tmp_path)
 
 
-def test_python_objects_are_not_run(tmp_path):
+def test_python_objects_are_not_written(tmp_path):
+    """They were, and what a file of them held could not be read again."""
     kb = small_kb()
-    kb.thing = Names("x", [])
+    kb.thing = [Names("x", [])]
+    with pytest.raises(DataError, match="kb: 'thing' holds Python objects of Names"):
+        save_kb(kb, tmp_path / "kb")
+    assert not list(tmp_path.iterdir())
+
+
+def test_numbers_and_strings_of_numpy_can_be_read_again(tmp_path):
+    """As names are that were an array; nothing could read what was written."""
+    kb = small_kb()
+    kb["entity"].num_nodes = np.int64(kb["entity"].num_nodes)
+    kb["entity"].name = list(np.array(kb["entity"].name))
+    kb.attribute_names = list(map(np.str_, kb.attribute_names))
+    for one in kb.edge_types:
+        kb[tuple(map(np.str_, one))].about = {np.int32(1): [np.float32(0.5), np.True_]}
     save_kb(kb, tmp_path / "kb")
-    with pytest.raises(DataError, match="holds Python objects"):
-        load_kb(tmp_path / "kb")
+    found = load_kb(tmp_path / "kb")
+    assert found["entity"].num_nodes == kb["entity"].num_nodes
+    assert found["entity"].name == kb["entity"].name
+    assert found.edge_types == kb.edge_types
+    assert found[kb.edge_types[0]].about == {1: [0.5, True]}
 
 
 def test_saved_files_are_for_everybody(tmp_path):

@@ -102,7 +102,7 @@ def _stored(folder: Run, options: argparse.Namespace) -> dict[str, Any]:
             f"the settings are those of the run, leave out {', '.join(given)}"
         )
     stored = folder.read_settings()
-    if stored.get("start", {}).get("begin_with"):
+    if (stored.get("start") or {}).get("begin_with"):
         raise DataError("a run that began with another one cannot be controlled")
     return stored
 

@@ -176,7 +176,7 @@ class Job:
                 f"the best epoch of {last} was the last one: more epochs may help "
                 "('--resume --epochs N')"
             )
-        begins_with = self.settings.get("start", {}).get("begin_with")
+        begins_with = (self.settings.get("start") or {}).get("begin_with")
         is_asked = all(self._asks(split) for split in ("val", "test"))
         if "n" in model.instance and is_asked and not begins_with:
             command = shlex.join(["kblrn", "control", str(self.folder.path)])

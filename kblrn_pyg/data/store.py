@@ -19,6 +19,7 @@ from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data.errors import DataError
 from kblrn_pyg.data.packing import pack, unpack
+from kblrn_pyg.data.plain import as_plain
 from kblrn_pyg.data.rows import PathLike
 from kblrn_pyg.data.types import as_kb
 from kblrn_pyg.data.whole import whole_file
@@ -108,16 +109,23 @@ def _as_kb(content: Any, path: PathLike) -> HeteroData:
 def save_tensors(
     content: dict[str, Any], path: PathLike, kind: str, version: str = _VERSION
 ) -> None:
-    """Saves tensors and plain values; the file is written whole or not at all."""
+    """Saves tensors and plain values; the file is written whole or not at all.
+
+    Refuses what :meth:`load_tensors` would refuse.
+    """
     if kind not in _KINDS:
         raise ValueError(f"'kind' must be one of {list(_KINDS)} (got {kind!r})")
     if version not in _READ[kind]:
         raise ValueError(f"'version' must be one of {_READ[kind]} (got {version!r})")
+    try:
+        content = pack(as_plain(content))
+    except DataError as error:
+        raise DataError(str(error), path) from None
     begin = f"kblrn_pyg {kind} {version}".encode()
     with whole_file(path) as file:
         file.write(_first_line(begin, "0" * 64))
         writer = _Writer(file, begin)
-        torch.save(pack(content), cast(IO[bytes], writer))
+        torch.save(content, cast(IO[bytes], writer))
         writer.check()
         # The checksum is known only now.
         file.seek(0)

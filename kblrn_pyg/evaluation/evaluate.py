@@ -17,6 +17,7 @@ from kblrn_pyg.data.names import relation_names
 from kblrn_pyg.data.queries import SIDES, Queries
 from kblrn_pyg.evaluation.model import (
     ScoringModel,
+    checked_scores,
     device_of,
     evaluating,
     kb_for,
@@ -109,7 +110,19 @@ def evaluate_each(
             tensor for each scoring function.
         number (int): The number of scoring functions.
     """
-    return _evaluate(model, data, _Request(filter_with), score, number)
+    names = [relation for _, relation, _ in kb_for(model, data).edge_types]
+
+    def checked(queries: Queries) -> Iterator[Tensor]:
+        found = 0
+        for found, scores in enumerate(score(queries), 1):
+            if found <= number:
+                yield checked_scores(model, queries, names, scores)
+        if found != number:
+            raise ValueError(
+                f"'score' must return {number} rows of scores for a query (got {found})"
+            )
+
+    return _evaluate(model, data, _Request(filter_with), checked, number)
 
 
 class _Request(NamedTuple):

@@ -140,18 +140,38 @@ def score_on_device(
         entities are split among processes, those of this process.
     """
     asked = queries.to(device_of(model))
-    width, shard = model.num_nodes, getattr(model, "shard", None)
-    if shard is not None:
+    if getattr(model, "shard", None) is not None:
         whole: Any = model
-        scores, width = whole.score_all(asked, whole.own_entities()), shard.size
+        scores = whole.score_all(asked, whole.own_entities())
     elif queries.side == "head":
         scores = model.score_heads(asked.rel_type, asked.entity)
     else:
         scores = model.score_tails(asked.entity, asked.rel_type)
-    if scores.size() != (len(queries), width):
+    return checked_scores(model, queries, relations, scores)
+
+
+def checked_scores(
+    model: ScoringModel, queries: Queries, relations: list[str], scores: Any
+) -> Tensor:
+    r"""Refuses scores that cannot be ranked; see :meth:`score_on_device`.
+
+    Args:
+        model (KBLRN): The model.
+        queries (Queries): The queries.
+        relations (list): The names of all relations, for errors.
+        scores (torch.Tensor): A row of scores for each query.
+    """
+    shard = getattr(model, "shard", None)
+    shape = [len(queries), model.num_nodes if shard is None else shard.size]
+    if not isinstance(scores, Tensor) or list(scores.size()) != shape:
+        found = list(scores.size()) if isinstance(scores, Tensor) else type(scores)
         raise ValueError(
-            f"the scores of the model must have the shape "
-            f"{[len(queries), width]} (got {list(scores.size())})"
+            f"the scores of the model must have the shape {shape} (got {found})"
+        )
+    if scores.is_complex() or scores.layout != torch.strided:
+        raise ValueError(
+            "the scores of the model must be real numbers in a dense tensor (got "
+            f"{scores.dtype}, {scores.layout})"
         )
     # The maximum of a row is NaN if any score is, and takes no memory to find.
     is_nan = scores.amax(dim=1).isnan()

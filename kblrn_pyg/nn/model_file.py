@@ -272,6 +272,8 @@ class _Writer:
         self.kb = kb
 
     def encode(self, value: Any) -> Any:
+        if isinstance(value, np.generic):
+            return value.item()
         if isinstance(value, _PLAIN):
             return value
         if isinstance(value, np.ndarray):

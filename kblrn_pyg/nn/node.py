@@ -1,5 +1,7 @@
 """Node features: a weight for each head and tail of a relation."""
 
+import math
+
 import torch
 from torch import Tensor
 from torch.nn import Parameter
@@ -42,7 +44,7 @@ class NodeExpert(Expert):
 
     def __init__(self, data: HeteroData, weight_decay: float = 0.0) -> None:
         super().__init__()
-        if weight_decay < 0:
+        if not 0 <= weight_decay < math.inf:
             raise ValueError(
                 f"'weight_decay' must not be negative (got {weight_decay})"
             )

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from kblrn_pyg.settings import check_bins, setting
+from kblrn_pyg.settings import check_bins, setting, settle
 
 # The letters of experts: those of the paper in its order, and then others.
 EXPERT_LETTERS = "lrneo"
@@ -144,6 +144,7 @@ class ModelSettings:
     )
 
     def __post_init__(self) -> None:
+        settle(self)
         for name in ("dropout", "entity_dropout", "latent_dropout", "edge_dropout"):
             if not 0 <= (value := getattr(self, name)) < 1:
                 raise ValueError(

@@ -175,6 +175,8 @@ class ConstantRuleSet:
             shrinkage (float, optional): The number added to the size of a body.
                 (default: :obj:`5.0`)
         """
+        if not 0 <= shrinkage < np.inf:
+            raise ValueError(f"'shrinkage' must not be negative (got {shrinkage})")
         known = (self.support >= 0) & (self.pca_body_size > 0)
         whole = np.where(known, self.pca_body_size + float(shrinkage), np.nan)
         return self.support / whole

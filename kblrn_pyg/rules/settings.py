@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kblrn_pyg.settings import changed, check_bins, setting
+from kblrn_pyg.settings import changed, check_bins, setting, settle
 
 # What the paper used: AMIE+ with its defaults and a minimal support of 1.
 PAPER = {
@@ -44,6 +44,7 @@ class MineSettings:
     parallel: bool = setting(False, "also mine bodies a(h, t) ∧ b(h, t)")
 
     def __post_init__(self) -> None:
+        settle(self)
         if self.max_hops not in (1, 2):
             raise ValueError(f"'max_hops' must be 1 or 2 (got {self.max_hops})")
         check_fractions(
@@ -82,6 +83,7 @@ class ConstantSettings:
     )
 
     def __post_init__(self) -> None:
+        settle(self)
         check_fractions(
             min_confidence=self.min_confidence,
             min_pca_confidence=self.min_pca_confidence,
@@ -109,6 +111,7 @@ class RuleSettings:
     )
 
     def __post_init__(self) -> None:
+        settle(self)
         if self.preset not in (None, "paper"):
             raise ValueError(f"'preset' must be paper (got {self.preset!r})")
         check_fractions(min_head_coverage=self.min_head_coverage)

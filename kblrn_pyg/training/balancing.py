@@ -1,6 +1,7 @@
 """Chooses how far to trust each of several experts that were trained separately."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from numbers import Real
 
 import numpy as np
 import torch
@@ -43,7 +44,24 @@ def scale_experts(model: KBLRN, factors: Mapping[str, float | Tensor]) -> None:
                 f"'factors' must name experts of {', '.join(model.experts)} (got "
                 f"{name!r})"
             )
+        _check_factor(name, factor, model.num_relations)
+    for name, factor in factors.items():
         model.experts[name].scale(factor)  # type: ignore[operator]
+
+
+def _check_factor(name: str, factor: float | Tensor, num_relations: int) -> None:
+    """Refuses factors that are not numbers, or not one for each relation."""
+    is_column = isinstance(factor, Tensor) and factor.dim() > 0
+    if is_column and factor.shape != (num_relations,):
+        raise ValueError(
+            f"the factor of {name!r} must be a number, or one for each relation, "
+            f"{num_relations} (got {list(factor.shape)})"
+        )
+    if (
+        not isinstance(factor, Real | Tensor)
+        or not np.isfinite(np.asarray(factor)).all()
+    ):
+        raise ValueError(f"the factor of {name!r} must be finite (got {factor!r})")
 
 
 def balance(

@@ -13,7 +13,7 @@ from kblrn_pyg.data import flat_triples
 from kblrn_pyg.data.kb import FlatTriples
 from kblrn_pyg.data.update import KBUpdate
 from kblrn_pyg.nn import KBLRN, Expert
-from kblrn_pyg.settings import setting
+from kblrn_pyg.settings import setting, settle
 
 # At most how many entities stand for all that have a role.
 _MAX_EXAMPLES = 100
@@ -33,6 +33,7 @@ class FoldInSettings:
     seed: int = setting(0, "the seed of all random numbers")
 
     def __post_init__(self) -> None:
+        settle(self)
         for name in ("epochs", "least_steps", "batch_size", "num_negatives", "lr"):
             if not (value := getattr(self, name)) > 0:
                 raise ValueError(f"'{name}' must be positive (got {value})")

@@ -32,6 +32,7 @@ _KINDS: dict[str, tuple[type, str]] = {
     "device": (str, "a name"),
     "all_facts": (bool, "true or false"),
     "recipe": (dict, "values by name"),
+    "start": (dict, "values by name"),
 }
 
 

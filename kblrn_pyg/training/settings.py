@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from kblrn_pyg.settings import setting
+from kblrn_pyg.settings import setting, settle
 
 OPTIMIZERS = ("adam", "adagrad")
 
@@ -34,6 +34,7 @@ class FitSettings:
     seed: int = setting(0, "the seed of all random numbers")
 
     def __post_init__(self) -> None:
+        settle(self)
         for name in ("epochs", "patience", "seed"):
             if (number := getattr(self, name)) < 0:
                 raise ValueError(f"'{name}' must not be negative (got {number})")

@@ -87,6 +87,16 @@ def test_single_triples_of_features():
         kinds.asked(("tail", torch.tensor(every, device="meta"), every))
 
 
+@pytest.mark.parametrize("wrong", [-1, NAN, np.inf])
+def test_shrinkage_that_is_no_number(wrong):
+    """By less than nothing, bodies had a negative size, and rules were sorted so."""
+    rules = mine_constants(small_kb(), min_support=1)
+    with pytest.raises(ValueError, match="'shrinkage' must not be negative"):
+        rules.sort("pca_confidence", wrong)
+    with pytest.raises(ValueError, match="'shrinkage' must not be negative"):
+        rules.best(3, wrong)
+
+
 def test_columns_that_are_no_tensors():
     column = torch.tensor([0])
     for wrong in ([0], np.array([0]), None, 1, column.to("meta"), column.to_sparse()):

@@ -1,13 +1,17 @@
 """Runs under attack: two trainings at once, edited settings, other threads."""
 
 import json
+import math
 import os
 import subprocess
 import sys
 import threading
 import time
 from copy import deepcopy
+from dataclasses import fields
+from typing import get_args
 
+import numpy as np
 import pytest
 import torch
 from attack.ids import small_kb, small_model
@@ -15,8 +19,9 @@ from attack.ids import small_kb, small_model
 from kblrn_pyg.cli.main import main
 from kblrn_pyg.data import DataError, make_kb
 from kblrn_pyg.datasets import write_local_kb
-from kblrn_pyg.nn import KBLRN
-from kblrn_pyg.training import Run, fit
+from kblrn_pyg.nn import KBLRN, ModelSettings, NodeExpert
+from kblrn_pyg.rules import ConstantSettings, MineSettings
+from kblrn_pyg.training import FitSettings, FoldInSettings, Run, fit
 from kblrn_pyg.training.process import only_training
 
 HOLD = """
@@ -171,6 +176,65 @@ def test_edited_settings_are_refused_in_a_line(trained, capfd, edit):
     assert all(
         line.startswith("kblrn ") for line in error.splitlines() if line[:3] != "the"
     )
+
+
+@pytest.mark.parametrize("start", [5, [], "x", True, None])
+def test_a_start_of_another_form_is_no_reason_to_fail(trained, capfd, start):
+    """'kblrn control' ended with a traceback."""
+    path = trained / "run" / "settings.json"
+    before = path.read_text()
+    path.write_text(json.dumps(json.loads(before) | {"start": start}))
+    try:
+        code = main(["control", str(path.parent)])
+    finally:
+        path.write_text(before)
+    assert code == 2
+    words = "has no numbers to control" if start is None else "'start' must be values"
+    assert words in capfd.readouterr().err
+
+
+SETTINGS = (
+    FitSettings,
+    FoldInSettings,
+    ModelSettings,
+    MineSettings,
+    ConstantSettings,
+)
+
+
+@pytest.mark.parametrize("cls", SETTINGS)
+def test_settings_have_the_types_that_they_are_declared_with(cls):
+    """Texts were compared with numbers, fractions and NaN counted, and True was 1."""
+    for field in fields(cls):
+        kinds = get_args(field.type) or (field.type,)
+        wrong = ["x", b"x", {}, Run, *([None] if type(None) not in kinds else [])]
+        if bool not in kinds:
+            wrong += [True, 0.5 if int in kinds else math.nan, math.inf, 10**400]
+        if str in kinds or field.type == list[str]:
+            wrong.remove("x")
+        for value in wrong:
+            with pytest.raises(ValueError, match=f"'{field.name}' must"):
+                cls(**{field.name: value})
+
+
+def test_settings_that_are_numbers_of_numpy(tmp_path):
+    """They are what a search over settings draws; their runs could not be read."""
+    made = {"hidden_channels": np.int64(4), "threshold": np.float64(0.1)}
+    made |= {"dropout": np.float32(0.5), "num_negatives": np.int64(5)}
+    model = KBLRN.from_data(small_kb(), "ln", reciprocal=np.True_, **made)
+    model.num_negatives = np.int64(4)
+    options = {"lr": np.float64(0.1), "batch_size": np.int64(8), "seed": np.int32(1)}
+    for epochs in np.array([1, 2]):
+        options |= {"epochs": epochs, "validate_every": torch.tensor(1)}
+        run = {"run": Run(tmp_path / "run"), "resume": bool(epochs > 1)}
+        fit(model, small_kb(), small_kb(), **options, **run)
+    found = KBLRN.load(tmp_path / "run" / "model.pt")
+    assert type(found.num_negatives) is int
+    assert found.config == model.config
+    expert = NodeExpert(small_kb(), weight_decay=np.float32(0.5))
+    KBLRN.from_data(small_kb(), [expert]).save(tmp_path / "node.pt")
+    (found,) = KBLRN.load(tmp_path / "node.pt").experts.values()
+    assert found.weight_decay == 0.5
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000, "\x00", '{"model": 1}'])
