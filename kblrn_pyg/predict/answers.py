@@ -23,6 +23,8 @@ Several = list[int] | list[str] | list[int | str]
 
 # How many scores are held at once, in a handful of copies.
 _SCORES = 1 << 22
+# How many triples are judged at once.
+_TRIPLES = 1 << 16
 
 
 def predict_tails(
@@ -143,12 +145,14 @@ def _predict(
         for given, rel in _pairs(entity, relation)
     ]
     ids = torch.tensor(pairs, dtype=torch.long).view(-1, 2)
-    queries, found = Queries(ids[:, 0], ids[:, 1], side), []
+    queries = Queries(ids[:, 0], ids[:, 1], side)
+    found: list[Predictions] = []
     with evaluating(model):
         for some, scores, probability in score_queries(model, queries):
             answers = facts.answers(some)
-            for i, rows in enumerate(zip(scores, probability)):
-                found.append(_best(model, some[i], answers.of(i), *rows, k, novel))
+            known_ids = [answers.of(i) for i in range(len(some))]
+            best = [_best(row, ids, k, novel) for row, ids in zip(scores, known_ids)]
+            found += _predictions(model, some, best, known_ids, (scores, probability))
     return found if isinstance(entity, list | tuple) else found[0]
 
 
@@ -168,28 +172,37 @@ def _pairs(
     return list(zip(entity, relation))
 
 
-def _best(
+def _best(scores: Scores, known: Ids, k: int, novel: bool) -> Ids:
+    """Returns the answers with the highest scores."""
+    if not novel:
+        return largest(scores, k)
+    candidates = np.delete(np.arange(len(scores)), known)
+    return candidates[largest(scores[candidates], k)]
+
+
+def _predictions(
     model: KBLRN,
-    query: Queries,
-    known: Ids,
-    scores: Scores,
-    probability: Scores,
-    k: int,
-    novel: bool,
-) -> Predictions:
-    if novel:
-        candidates = np.delete(np.arange(len(scores)), known)
-        best = candidates[largest(scores[candidates], k)]
-    else:
-        best = largest(scores, k)
-    is_known = np.isin(best, known)
-    answers = torch.from_numpy(best)
-    triples = zip(*(ids.tolist() for ids in query.triples(answers)))
-    columns = scores[best].tolist(), probability[best].tolist(), is_known.tolist()
-    entity, rel_type = (i.repeat(len(best)) for i in (query.entity, query.rel_type))
-    repeated = Queries(entity, rel_type, query.side)
-    more = judged(model, repeated, answers)
-    return Predictions.of(model.vocabulary, list(triples), *columns, *more)
+    queries: Queries,
+    best: list[Ids],
+    known: list[Ids],
+    scored: tuple[Scores, Scores],
+) -> Iterator[Predictions]:
+    """Returns the predictions of each query; all are judged together."""
+    counts = torch.tensor([len(one) for one in best])
+    row = torch.arange(len(queries)).repeat_interleave(counts)
+    answer = torch.from_numpy(np.concatenate(best))
+    queries = queries[row]
+    columns = [rows[row.numpy(), answer.numpy()].tolist() for rows in scored]
+    is_known = [np.isin(some, ids) for some, ids in zip(best, known)]
+    columns.append(np.concatenate(is_known).tolist())
+    more = judged(model, queries, answer)
+    columns += [column for column in more if column is not None]
+    triples = list(zip(*(ids.tolist() for ids in queries.triples(answer))))
+    begin = 0
+    for end in counts.cumsum(0).tolist():
+        some = (column[begin:end] for column in columns)
+        yield Predictions.of(model.vocabulary, triples[begin:end], *some)
+        begin = end
 
 
 def judged(
@@ -208,7 +221,11 @@ def judged(
     """
     device = device_of(model)
     triples = queries.to(device).triples(answer.to(device))
-    parts = model.score_experts(*triples)
+    some = [
+        model.score_experts(*columns)
+        for columns in zip(*(ids.split(_TRIPLES) for ids in triples))
+    ]
+    parts = {name: torch.cat([one[name] for one in some]) for name in some[0]}
     spoke = {name: values.ne(0).tolist() for name, values in parts.items()}
     letters = [
         instance_of(name for name, column in spoke.items() if column[i])

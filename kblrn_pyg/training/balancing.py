@@ -51,11 +51,11 @@ def scale_experts(model: KBLRN, factors: Mapping[str, float | Tensor]) -> None:
 
 def _check_factor(name: str, factor: float | Tensor, num_relations: int) -> None:
     """Refuses factors that are not numbers, or not one for each relation."""
-    is_column = isinstance(factor, Tensor) and factor.dim() > 0
-    if is_column and factor.shape != (num_relations,):
+    shape = list(factor.shape) if isinstance(factor, Tensor) else []
+    if shape not in ([], [num_relations]):
         raise ValueError(
             f"the factor of {name!r} must be a number, or one for each relation, "
-            f"{num_relations} (got {list(factor.shape)})"
+            f"{num_relations} (got {shape})"
         )
     if (
         not isinstance(factor, Real | Tensor)
