@@ -188,7 +188,9 @@ def test_decimal_commas(tmp_path):
 
 @pytest.mark.parametrize("rows", ["Ada;1,66\nBen;1,7\n", "Ada;1\nBen;1,66\n"])
 def test_decimal_commas_are_not_left_out_as_text(tmp_path, rows):
-    path = write(tmp_path / "w.csv", "entity;height;year\n" + rows.replace("\n", ";1\n"))
+    path = write(
+        tmp_path / "w.csv", "entity;height;year\n" + rows.replace("\n", ";1\n")
+    )
     with pytest.raises(DataError, match=r"w\.csv:\d: the height '1,66' .*--decimal ,"):
         read_values(path, wide=True)
     assert read_values(path, decimal=",").notes.text_columns == ()

@@ -185,7 +185,8 @@ class _Collector:
                 self.num_other_literals += 1
                 continue
             if entities is not None and not (
-                node_text(subject) in entities and (is_literal or node_text(object) in entities)
+                node_text(subject) in entities
+                and (is_literal or node_text(object) in entities)
             ):
                 continue
             if is_literal:
