@@ -175,8 +175,9 @@ def test_the_scale_of_one_relation_is_no_matter_of_others(model, splits, monkeyp
     assert own.sum() > 4
     assert torch.equal(found.count, known.count)
     slope = found.slope.numpy() * factor
-    np.testing.assert_allclose(slope[own], known.slope.numpy()[own], rtol=1e-5)
-    np.testing.assert_allclose(found.intercept[own], known.intercept[own], rtol=1e-5)
+    # Those with few triples, too, which share what all relations together say.
+    np.testing.assert_allclose(slope, known.slope.numpy(), rtol=1e-5)
+    np.testing.assert_allclose(found.intercept, known.intercept, rtol=1e-4)
 
 
 def test_separable_scores_stay_finite():
@@ -288,11 +289,10 @@ def test_relations_have_their_own_numbers_if_they_have_enough(
     assert own.any()
     assert not own.all()
     assert len(set(calibration.slope[own].tolist())) == int(own.sum())
-    shared = torch.stack([calibration.slope, calibration.intercept])[:, ~own]
-    assert (shared == shared[:, :1]).all()
     whole = calibrate(model, splits["val"], [splits["test"]], least=10**6)
     assert whole.num_own == 0
-    torch.testing.assert_close(whole.slope[:1], shared[0, :1])
+    assert torch.equal(whole.slope[~own], calibration.slope[~own])
+    assert not torch.equal(whole.slope[own], calibration.slope[own])
 
 
 @pytest.mark.parametrize(

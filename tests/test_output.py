@@ -144,13 +144,17 @@ def test_score_command(model, tmp_path):
     )
     words = ("kblrn", "score", tmp_path / "model.pt", file)
     done = run(*words)
-    assert (done.code, "unknown entity 'Nowhere'" in done.err) == (2, True)
+    assert done.code == 2
+    assert f"{file}: unknown entity 'Nowhere'" in done.err
+    assert "--skip-unknown" in done.err
     done = run(*words, "--skip-unknown")
     assert done.out.splitlines()[0].split() == [
         *("head", "relation", "tail", "score", "calibrated"),
         *("score_latent", "score_relational", "score_numerical", "known"),
     ]
-    assert "1 triples with unknown names left out" in done.out
+    assert "1 triples with unknown names left out" in done.err
+    done = run(*words, "--skip-unknown", "--format", "csv")
+    assert len(list(csv.DictReader(io.StringIO(done.out)))) == 1
     for ending in ("csv", "json", "parquet", "nt"):
         out = tmp_path / f"out.{ending}"
         done = run(*words, "--skip-unknown", "--out", out)
@@ -364,3 +368,19 @@ def test_the_model_says_what_it_has(model):
     rows = Texts(model._repr_html_()).rows
     assert [row[0] for row in rows[1:]] == list(model.experts)
     assert "calibrated" in model._repr_html_()
+
+
+def test_complete_says_why_there_is_nothing(model, tmp_path):
+    towns = torch.arange(2, 14)
+    facts = (towns, torch.zeros_like(towns), towns % 2)
+    names = [f"e{i}" for i in range(14)]
+    answered = KBLRN.from_data(make_kb(names, ["in"], facts), "l", 4)
+    answered.save(tmp_path / "answered.pt")
+    done = run("kblrn", "complete", tmp_path / "answered.pt", "--format", "csv")
+    assert len(done.out.splitlines()) == 1
+    assert "single-valued relations get no second answer" in done.err
+    model.save(tmp_path / "model.pt")
+    words = ("kblrn", "complete", tmp_path / "model.pt", "--k", 5)
+    done = run(*words, "--min-probability", 1)
+    assert "--min-probability 1 keeps 0 of the 5 best triples" in done.err
+    assert run(*words).err == ""

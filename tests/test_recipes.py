@@ -26,6 +26,7 @@ from kblrn_pyg.recipes import (
     write_recipe,
 )
 from kblrn_pyg.recipes.apply import together
+from kblrn_pyg.recipes.choose import choose_recipe
 from kblrn_pyg.recipes.factors import as_plain, as_tensors
 from kblrn_pyg.recipes.material import Material
 from kblrn_pyg.recipes.timing import StageTime
@@ -156,6 +157,15 @@ def test_files_keep_everything(tmp_path):
     write_recipe(recipe, tmp_path / "one.json")
     assert read_recipe(tmp_path / "one.json") == recipe
     assert '"num_negatives": "all"' in recipe_text(recipe)
+
+
+def test_reasons_of_another_run_are_not_repeated(tmp_path, splits):
+    write_recipe(replace(APART, why="about 7m"), tmp_path / "recipe.json")
+    material = Material(splits["train"], splits["val"])
+    why = choose_recipe(str(tmp_path), material).why
+    assert "about 7m" not in why
+    assert "distmult of size" in why
+    assert choose_recipe(str(tmp_path / "recipe.json"), material).why == "about 7m"
 
 
 def test_toml(tmp_path):

@@ -1,6 +1,7 @@
 """Tuning: trials that are kept, pruned and gone on with, and what comes out."""
 
 import json
+import logging
 import sys
 
 import pytest
@@ -79,7 +80,7 @@ def test_tuning_in_python(splits, tmp_path):  # noqa: F811
     assert len({json.dumps(one, sort_keys=True) for one in tried}) == 4
 
 
-def test_killed_trials_do_not_count(splits, tmp_path, monkeypatch):  # noqa: F811
+def test_killed_trials_do_not_count(splits, tmp_path, monkeypatch, caplog):  # noqa: F811
     train, val = splits["train"], splits["val"]
     recipe, folder = Recipe("one", (FEATURES,)), tmp_path / "tuned"
     calls = []
@@ -90,9 +91,11 @@ def test_killed_trials_do_not_count(splits, tmp_path, monkeypatch):  # noqa: F81
 
     with monkeypatch.context() as patch:
         patch.setattr("kblrn_pyg.recipes.tuning.train_stage", killed)
+        patch.setattr(logging.getLogger("optuna"), "propagate", True)
         with pytest.raises(KeyboardInterrupt):
             tune(train, val, trials=1, recipe=recipe, run=Run(folder), **SMALL)
     assert len(calls) == 1
+    assert not caplog.records  # such as a traceback
     found = tune(train, val, trials=1, recipe=recipe, run=Run(folder), **SMALL)
     assert found.trials == {"re": 1}
     states = [one.state.name for one in trials_of(folder, "re")]

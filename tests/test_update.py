@@ -594,6 +594,22 @@ def test_command(tmp_path, monkeypatch):
         assert message in done.err
 
 
+def test_wide_numbers_with_decimal_commas(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    KBLRN.from_data(load_dataset("Families")["train"], "n").save("model.pt")
+    rows = "id;birth_year;latitude;town\nNils Novel;1900,5;;Rome\n"
+    (tmp_path / "numbers.csv").write_text(rows)
+    words = ("kblrn", "update", "model.pt", "--numbers", "numbers.csv")
+    done = run(*words)
+    assert (done.code, "--decimal ," in done.err) == (2, True)
+    done = run(*words, "--decimal", ",")
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[:4] == [
+        *("1 new entity", "1 number", "1 number is unknown"),
+        "columns without numbers left out: town",
+    ]
+
+
 def test_the_model_of_a_run_stays(tmp_path):
     assert (
         run(

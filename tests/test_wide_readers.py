@@ -186,6 +186,17 @@ def test_decimal_commas(tmp_path):
         read_values(path)
 
 
+@pytest.mark.parametrize("rows", ["Ada;1,66\nBen;1,7\n", "Ada;1\nBen;1,66\n"])
+def test_decimal_commas_are_not_left_out_as_text(tmp_path, rows):
+    path = write(
+        tmp_path / "w.csv", "entity;height;year\n" + rows.replace("\n", ";1\n")
+    )
+    with pytest.raises(DataError, match=r"w\.csv:\d: the height '1,66' .*--decimal ,"):
+        read_values(path, wide=True)
+    assert read_values(path, decimal=",").notes.text_columns == ()
+    assert len(read_values(path, wide=True, columns=("entity", "year"))) == 2
+
+
 # --- separators ------------------------------------------------------------------
 
 
@@ -422,6 +433,23 @@ def test_rdf(tmp_path, name, content):
         assert found.num_other_literals == 1
         kbs, _ = read_kb(path, min_entities=1)
         assert kbs["train"].attribute_names == ["born", "died"]
+
+
+def test_labels_of_rdf(tmp_path):
+    pytest.importorskip("pyoxigraph")
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    names = [("ada", '"Ada"@de'), ("ada", '"Ada L."@en-GB'), ("ben", '"Бен"@ru')]
+    names += [("cy", '"Cy"'), ("cy", '"other"'), ("spouse", '"married to"@en')]
+    lines = [f"<x:{name}> {label} {text} .\n" for name, text in names]
+    path = write(tmp_path / "l.nt", "".join(lines))
+    found = {"x:ada": "Ada L.", "x:ben": "Бен", "x:cy": "Cy", "x:spouse": "married to"}
+    assert read_labels(path) == found
+    facts = write(tmp_path / "a.ttl", TURTLE)
+    with pytest.raises(DataError, match=r"a\.ttl: has no labels, expected rdfs:label"):
+        read_labels(facts)
+    kbs, report = read_kb(facts, labels=path)
+    assert kbs["train"]["entity"].name == ["Ada L.", "Бен", "Cy"]
+    assert report.num_labels == 4
 
 
 def test_broken_rdf(tmp_path):

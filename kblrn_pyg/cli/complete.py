@@ -2,7 +2,7 @@
 
 import argparse
 
-from kblrn_pyg.cli.options import add_run, is_first_process, shows_progress
+from kblrn_pyg.cli.options import add_run, is_first_process, shows_progress, tell
 from kblrn_pyg.cli.output import write_table
 from kblrn_pyg.cli.predict import add_output_arguments, check_output_options
 from kblrn_pyg.data import DataError
@@ -58,3 +58,21 @@ def run(options: argparse.Namespace) -> None:
     )
     if is_first_process():
         write_table(found, options)
+        for line in _notes(len(found), options):
+            tell(line)
+
+
+def _notes(number: int, options: argparse.Namespace) -> list[str]:
+    """Describes the triples that are left out, if there could be more."""
+    least = options.min_probability
+    if least is not None:
+        return [
+            f"--min-probability {least:g} keeps {number:,} of the {options.k:,} best "
+            "triples or fewer; --k considers more"
+        ]
+    if number:
+        return []
+    text = "nothing to propose: queries of single-valued relations get no second answer"
+    if options.candidates == "observed":
+        text += ", and only entities that fit count (--candidates all: every entity)"
+    return [text]

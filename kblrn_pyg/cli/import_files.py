@@ -47,7 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "column for each attribute",
     )
     parser.add_argument(
-        "--labels", metavar="FILE", help="names of identifiers: id, name"
+        "--labels",
+        metavar="FILE",
+        help="names of identifiers: id, name; or an RDF file with labels",
     )
     parser.add_argument(
         "--derive",

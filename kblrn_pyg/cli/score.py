@@ -2,7 +2,7 @@
 
 import argparse
 
-from kblrn_pyg.cli.options import add_run, shows_progress
+from kblrn_pyg.cli.options import add_run, shows_progress, tell
 from kblrn_pyg.cli.output import add_output, check_output, write_table
 from kblrn_pyg.training.run import Run
 
@@ -43,4 +43,5 @@ def run(options: argparse.Namespace) -> None:
     )
     write_table(found, options)
     if found.num_unknown:
-        print(f"{found.num_unknown:,} triples with unknown names left out")
+        # Not among the rows of a table for another program.
+        tell(f"{found.num_unknown:,} triples with unknown names left out")

@@ -18,7 +18,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--numbers",
         metavar="FILE",
-        help="numbers to add or replace: entity, attribute, value",
+        help="numbers to add or replace: entity, attribute, value, or a wide "
+        "table with a column for each attribute",
     )
     parser.add_argument(
         "--retract", metavar="FILE", help="facts to remove: head, relation, tail"
@@ -31,6 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "with embeddings give them a score of zero (default: --fold-in)",
     )
     add_header(parser)
+    parser.add_argument(
+        "--decimal",
+        choices=(".", ","),
+        default=".",
+        help="the decimal point of numbers (default: .)",
+    )
     parser.add_argument(
         "--out",
         metavar="FILE",
@@ -52,7 +59,7 @@ def run(options: argparse.Namespace) -> None:
     from kblrn_pyg.training import apply_update, read_update
 
     model = load_model(options.run)
-    update = read_update(model, *sources, options.header)
+    update = read_update(model, *sources, options.header, options.decimal)
     updated = apply_update(model, update, options.fold_in)
     updated.save(out)
     for line in update.lines():

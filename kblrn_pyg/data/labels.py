@@ -1,9 +1,12 @@
 """Names to display instead of identifiers."""
 
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from kblrn_pyg.data.header import LABELS, Columns
+from kblrn_pyg.data.rdf import is_rdf
+from kblrn_pyg.data.rdf_labels import read_rdf_labels
 from kblrn_pyg.data.sources import Source, source_rows
 
 
@@ -18,7 +21,8 @@ def read_labels(
     used.
 
     Args:
-        source: A delimited file, a :class:`pandas.DataFrame`, or an iterable.
+        source: A delimited file, an RDF file (see :meth:`read_rdf_labels`), a
+            :class:`pandas.DataFrame`, or an iterable.
         header (bool, optional): Whether a file's first row is a header. If
             :obj:`None`, a row of known column names is one; any other header does
             no harm, because it is not an identifier. (default: :obj:`None`)
@@ -33,6 +37,8 @@ def read_labels(
         >>> read_labels([("Q42", "Douglas Adams"), ("Q5", None)])
         {'Q42': 'Douglas Adams'}
     """
+    if isinstance(source, (str, os.PathLike)) and is_rdf(source):
+        return read_rdf_labels(source, progress)
     wanted = Columns(LABELS, header, columns, separator=separator)
     labels: dict[str, str] = {}
     for block in source_rows(source, wanted, progress):

@@ -2,7 +2,8 @@
 
 import math
 from array import array
-from collections.abc import Container
+from collections.abc import Callable, Container, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import compress, islice
 from pathlib import Path
@@ -109,6 +110,25 @@ def read_rdf(
             entity and an attribute are not averaged yet.
             (default: :obj:`True`)
     """
+    num_statements = 0
+    with open_statements(path, progress) as (rdf, quads, tick):
+        collector = _Collector(rdf, entities)
+        while count := collector.take(quads, _TICK):
+            num_statements += count
+            tick()
+    if num_statements == 0:
+        message = f"the file is empty, expected {_format(path)[1]}"
+        raise DataError(message, path, 1)
+    return collector.result(average)
+
+
+@contextmanager
+def open_statements(
+    path: PathLike, progress: bool = False
+) -> Iterator[tuple[Any, Any, Callable[[], None]]]:
+    """Opens an RDF file: yields pyoxigraph, the statements, and a function that
+    updates the progress bar. Errors of the syntax name the line.
+    """
     try:
         import pyoxigraph
     except ImportError:
@@ -116,9 +136,7 @@ def read_rdf(
             "reading RDF needs pyoxigraph: pip install 'kblrn_pyg[rdf]'"
         ) from None
     path = Path(path)
-    form, title = FORMATS.get(ending(path), FORMATS[".nt"])
-    collector = _Collector(pyoxigraph, entities)
-    num_statements = 0
+    form, title = _format(path)
     try:
         with open_source(path, progress) as (file, tick):
             if form == "RDF_XML":
@@ -126,15 +144,14 @@ def read_rdf(
             quads = pyoxigraph.parse(
                 input=file, format=getattr(pyoxigraph.RdfFormat, form), lenient=True
             )
-            while count := collector.take(quads, _TICK):
-                num_statements += count
-                tick()
+            yield pyoxigraph, quads, tick
     except SyntaxError as error:
         message = f"{error.msg.rpartition(': ')[2]}, expected {title}"
         raise DataError(message, path, error.lineno) from None
-    if num_statements == 0:
-        raise DataError(f"the file is empty, expected {title}", path, 1)
-    return collector.result(average)
+
+
+def _format(path: PathLike) -> tuple[str, str]:
+    return FORMATS.get(ending(path), FORMATS[".nt"])
 
 
 class _Collector:
@@ -168,7 +185,8 @@ class _Collector:
                 self.num_other_literals += 1
                 continue
             if entities is not None and not (
-                _text(subject) in entities and (is_literal or _text(object) in entities)
+                node_text(subject) in entities
+                and (is_literal or node_text(object) in entities)
             ):
                 continue
             if is_literal:
@@ -192,7 +210,7 @@ class _Collector:
         self.values.append(value)
 
     def result(self, average: bool) -> RDFContent:
-        names = [_text(node) for node in self.entity_id]
+        names = [node_text(node) for node in self.entity_id]
         head, rel, tail = np.concatenate(self.triple_ids).reshape(-1, 3).T
         # Entities that have triples are numbered anew; others have numbers only.
         is_used = np.zeros(len(names), dtype=bool)
@@ -215,7 +233,7 @@ class _Collector:
 read_ntriples = read_rdf
 
 
-def _text(node: Any) -> str:
+def node_text(node: Any) -> str:
     """The IRI of a named node, and ``_:id`` for a blank one."""
     text = str(node)
     return text[1:-1] if text[0] == "<" else text

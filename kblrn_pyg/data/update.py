@@ -14,7 +14,7 @@ from kblrn_pyg.data.kb import FlatTriples, ask, flat_triples, make_kb
 from kblrn_pyg.data.names import Names, Vocabulary, path_endings, relation_names
 from kblrn_pyg.data.triples import Ids, NamedTriples, first_occurrences
 from kblrn_pyg.data.validate import validate_kb
-from kblrn_pyg.data.values import NamedValues
+from kblrn_pyg.data.values import NamedValues, ValueNotes
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class KBUpdate:
         num_known (int): The number of facts to add that were already known.
         num_values (int): The number of numbers that are new, or that replace
             others.
+        notes (ValueNotes): The observations made while numbers were read.
     """
 
     before: HeteroData
@@ -39,6 +40,7 @@ class KBUpdate:
     retracted: FlatTriples
     num_known: int = 0
     num_values: int = 0
+    notes: ValueNotes = ValueNotes()
 
     @property
     def num_before(self) -> int:
@@ -51,19 +53,23 @@ class KBUpdate:
         return int(self.kb["entity"].num_nodes) - self.num_before
 
     def lines(self) -> list[str]:
-        """Returns one line per change."""
+        """Returns one line per change, and per kind of input that is left out."""
         counts = [
             (self.num_new, "new entity", "new entities"),
             (self.added[0].numel(), "new fact", "new facts"),
             (self.num_known, "fact was known before", "facts were known before"),
             (self.retracted[0].numel(), "fact retracted", "facts retracted"),
             (self.num_values, "number", "numbers"),
+            (self.notes.num_unknown, "number is unknown", "numbers are unknown"),
         ]
-        return [
+        lines = [
             f"{count:,} {one if count == 1 else several}"
             for count, one, several in counts
             if count
         ]
+        if text := self.notes.text_columns:
+            lines.append(f"columns without numbers left out: {', '.join(text)}")
+        return lines
 
 
 def update_kb(
@@ -113,6 +119,7 @@ def update_kb(
         _flat(gone),
         int((~is_new).sum()),
         0 if table is None else len(table[2]),
+        ValueNotes() if values is None else values.notes,
     )
 
 
@@ -176,10 +183,13 @@ def _values(
     values: NamedValues, names: Vocabulary, new: _NewNames
 ) -> tuple[Ids, Ids, np.ndarray]:
     """Returns the row, the column and the number of each value."""
-    columns = [_attribute(names.attributes, one) for one in values.attributes]
-    entity = new.ids(values.entities)[values.entity]
-    attribute = np.array(columns, np.int64)[values.attribute]
-    return entity, attribute, values.value
+    # Names without a number do not matter, such as columns of text.
+    used, entity = np.unique(values.entity, return_inverse=True)
+    ids = new.ids([values.entities[i] for i in used.tolist()])
+    used, attribute = np.unique(values.attribute, return_inverse=True)
+    given = [values.attributes[i] for i in used.tolist()]
+    columns = [_attribute(names.attributes, one) for one in given]
+    return ids[entity], np.array(columns, np.int64)[attribute], values.value
 
 
 def _attribute(attributes: Names, name: str) -> int:

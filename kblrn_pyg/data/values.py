@@ -7,7 +7,7 @@ from typing import NoReturn, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from kblrn_pyg.data.cells import read_cell
+from kblrn_pyg.data.cells import is_number, read_cell
 from kblrn_pyg.data.errors import DataError, HeaderError
 from kblrn_pyg.data.header import VALUES, Columns
 from kblrn_pyg.data.ids import check_ids, check_shape
@@ -206,7 +206,7 @@ class _CellReader:
             attribute = block.columns[1][i]
             if value is None:
                 if self.wide is None:
-                    self._refuse(f"the value {cell!r}", block.lines[i])
+                    self._refuse("value", cell, block.lines[i])
                 self.texts.setdefault(attribute, (cell, block.lines[i]))
                 value = np.nan
             elif value == value:
@@ -215,14 +215,21 @@ class _CellReader:
         return values
 
     def _text_columns(self) -> tuple[str, ...]:
-        """Returns the columns of text only, and refuses those that have both."""
-        for attribute in self.numeric & set(self.texts):
-            text, line = self.texts[attribute]
-            self._refuse(f"the {attribute} {text!r}", line)
+        """Returns the columns of text only, and refuses those that have both, or
+        numbers with decimal commas.
+        """
+        for attribute, (text, line) in self.texts.items():
+            if attribute in self.numeric or self._has_comma(text):
+                self._refuse(attribute, text, line)
         return tuple(self.texts)
 
-    def _refuse(self, what: str, line: int) -> NoReturn:
-        message = f"{what} is not a finite number or a date, expected one"
+    def _has_comma(self, text: str) -> bool:
+        return self.decimal != "," and is_number(text.strip().replace(",", ".", 1))
+
+    def _refuse(self, what: str, text: str, line: int) -> NoReturn:
+        message = f"the {what} {text!r} is not a finite number or a date, expected one"
+        if self._has_comma(text):
+            message += "; decimal=',', or --decimal , on the command line, reads it"
         raise DataError(message, **place(self.source, line))
 
 

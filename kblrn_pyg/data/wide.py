@@ -153,5 +153,5 @@ def _looks_wide(header: Header, wanted: Columns) -> bool:
         return True
     # Three columns may be (entity, attribute, value) rows with an unknown header:
     # then the second one has names.
-    second = [read_cell(row[1]) for row in rows]
+    second = [read_cell(row[1], ",") for row in rows]  # reads decimal points, too
     return bool(rows) and all(value is not None for value in second)

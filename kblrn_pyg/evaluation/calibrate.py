@@ -28,6 +28,8 @@ _MAX_DRAWS = 20
 # How far the numbers of a relation may be from those of all, as a variance.
 _SPREAD = 3.0
 _MAX_STEPS = 50
+# How many training triples of a relation tell how large its scores are.
+_NUM_IN_TRAINING = 64
 
 
 class LabelledTriples(NamedTuple):
@@ -61,7 +63,8 @@ def calibrate(
     is drawn: its head or its tail, alternately, is replaced by an entity that the
     relation has on that side in training (:obj:`"observed"`) or by any entity
     (:obj:`"all"`), so that no known fact results. Relations with few triples use
-    the slope and the intercept of all relations together; others have their own.
+    the slope and the intercept of all relations together, in units of their own
+    scores of training triples and of false ones; others have their own.
 
     Args:
         model (KBLRN): The model, whose :obj:`calibration` is not changed.
@@ -81,8 +84,10 @@ def calibrate(
         raise ValueError(f"'least' must be positive (got {least})")
     triples = labelled_triples(model, data, filter_with, ratio, negatives, seed)
     scores = triple_scores(model, triples.head, triples.rel, triples.tail)
-    mean, std = scores.mean(), scores.std() or 1.0
-    values, truth = (scores - mean) / std, triples.is_true.astype(np.float64)
+    training = _of_training(model, data, filter_with, negatives, seed)
+    mean, std = _units(model, training, scores)
+    values = (scores - mean[triples.rel]) / std[triples.rel]
+    truth = triples.is_true.astype(np.float64)
     whole = _fit(values, truth, np.zeros(2), np.zeros(2))
     if whole[0] <= 0:
         raise ValueError(
@@ -92,8 +97,8 @@ def calibrate(
     count = np.bincount(
         triples.rel[triples.is_true], minlength=model.num_relations
     ).astype(np.int64)
-    slope = np.full(model.num_relations, whole[0] / std)
-    intercept = np.full(model.num_relations, whole[1]) - slope * mean
+    slope = whole[0] / std
+    intercept = whole[1] - slope * mean
     own = _fit_relations(scores, triples, np.flatnonzero(count >= least))
     for r, (own_slope, own_intercept) in own.items():
         slope[r], intercept[r] = own_slope, own_intercept
@@ -133,14 +138,23 @@ def labelled_triples(
         names = ", ".join(NEGATIVES)
         raise ValueError(f"'negatives' must be one of {names} (got {negatives!r})")
     data = kb_for(model, data)
-    others = [data, *model.known, *listed(filter_with, "filter_with")]
-    known = KnownFacts(data, others, "filter_with")
     true = [column.numpy() for column in flat_triples(data, "edge_label_index")]
     if len(true[0]) == 0:
         raise ValueError("'data' must ask about at least one triple (got none)")
     rng = np.random.default_rng(seed)
     order = rng.permutation(max(1, round(ratio * len(true[0])))) % len(true[0])
-    false = _Corruption(data, known, negatives, rng).of([one[order] for one in true])
+    corruption = _Corruption(data, _facts(model, data, filter_with), negatives, rng)
+    return _labelled(true, corruption.of([one[order] for one in true]))
+
+
+def _facts(
+    model: KBLRN, data: HeteroData, filter_with: Iterable[HeteroData | Data]
+) -> KnownFacts:
+    others = [data, *model.known, *listed(filter_with, "filter_with")]
+    return KnownFacts(data, others, "filter_with")
+
+
+def _labelled(true: list[Ids], false: list[Ids]) -> LabelledTriples:
     labels = np.repeat([True, False], [len(true[0]), len(false[0])])
     head, rel, tail = (np.concatenate(both) for both in zip(true, false))
     return LabelledTriples(head, rel, tail, labels)
@@ -225,6 +239,43 @@ def expert_scores(
         for number in side_by_side(score, range(0, size, _TRIPLES), device):
             bar.update(number)
     return found
+
+
+def _of_training(
+    model: KBLRN,
+    data: HeteroData | Data,
+    filter_with: Iterable[HeteroData | Data],
+    negatives: str,
+    seed: int,
+) -> LabelledTriples:
+    """Returns some training triples of each relation, and as many false ones."""
+    data = kb_for(model, data)
+    rng = np.random.default_rng([seed, 1])
+    triples = [column.numpy() for column in flat_triples(data)]
+    order = rng.permutation(len(triples[0]))
+    order = order[np.argsort(triples[1][order], kind="stable")]
+    rel = triples[1][order]
+    is_early = np.arange(len(rel)) - np.searchsorted(rel, rel) < _NUM_IN_TRAINING
+    true = [column[order[is_early]] for column in triples]
+    facts = _facts(model, data, filter_with)
+    return _labelled(true, _Corruption(data, facts, negatives, rng).of(true))
+
+
+def _units(
+    model: KBLRN, triples: LabelledTriples, others: Floats
+) -> tuple[Floats, Floats]:
+    """Returns the mean and the deviation of the scores of each relation.
+
+    Scores of one relation may be a hundred times those of another. A relation
+    without training triples has the mean and the deviation of other scores.
+    """
+    scores = triple_scores(model, triples.head, triples.rel, triples.tail)
+    mean = np.full(model.num_relations, others.mean())
+    std = np.full(model.num_relations, others.std() or 1.0)
+    for r in np.unique(triples.rel).tolist():
+        own = scores[triples.rel == r]
+        mean[r], std[r] = own.mean(), own.std() or 1.0
+    return mean, std
 
 
 class _Corruption:

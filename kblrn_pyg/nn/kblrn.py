@@ -318,12 +318,14 @@ class KBLRN(ProductOfExperts):
         numbers: Source | None = None,
         retracted: Source | None = None,
         fold_in: bool = True,
+        decimal: str = ".",
     ) -> "KBLRN":
         """Returns a model with added or retracted facts, without training; see
         :meth:`kblrn_pyg.training.update_model`."""
         from kblrn_pyg.training import update_model  # which imports this module
 
-        return update_model(self, triples, numbers, retracted, fold_in)
+        given = triples, numbers, retracted
+        return update_model(self, *given, fold_in, decimal=decimal)
 
     def save(self, path: PathLike, known: Iterable[HeteroData] = ()) -> None:
         r"""Saves everything that is needed to predict, explain and draw elsewhere.

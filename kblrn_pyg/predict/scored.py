@@ -1,5 +1,6 @@
 """Scores of given triples, with names, probabilities and contributions of experts."""
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -136,8 +137,12 @@ def score_triples(
     """
     names = model.vocabulary
     given = read_triples(triples, header, progress=progress, distinct=False)
-    entity = _ids(names.entities, given.entities, skip_unknown)
-    relation = _ids(names.relations, given.relations, skip_unknown)
+    try:
+        entity = _ids(names.entities, given.entities, skip_unknown)
+        relation = _ids(names.relations, given.relations, skip_unknown)
+    except DataError as error:
+        way_out = "skip_unknown=True, or --skip-unknown, leaves out such triples"
+        raise DataError(f"{error}; {way_out}", **_file(triples)) from None
     head, rel, tail = entity[given.head], relation[given.rel], entity[given.tail]
     keep = (head >= 0) & (rel >= 0) & (tail >= 0)
     if not keep.any():
@@ -151,6 +156,10 @@ def score_triples(
     known = model.known_facts.contains(head, rel, tail)
     num_unknown = len(keep) - int(keep.sum())
     return ScoredTriples(names, head, rel, tail, parts, sure, known, num_unknown)
+
+
+def _file(source: Source) -> dict[str, Any]:
+    return {"path": source} if isinstance(source, str | os.PathLike) else {}
 
 
 def _ids(names: Names, given: Sequence[str], skip_unknown: bool) -> Ids:

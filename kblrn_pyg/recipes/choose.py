@@ -85,7 +85,10 @@ def choose_recipe(
         raise ValueError(
             f"'recipe' must be one of {', '.join(NAMES)}, or a file (got {recipe!r})"
         )
-    return read_recipe(recipe).changed(**changes)
+    found = read_recipe(recipe).changed(**changes)
+    if Path(recipe).is_dir():  # a run: its reasons are about other data or settings
+        found = replace(found, why=_stages_text(found.stages))
+    return found
 
 
 def _by_time(material: Material, budget: float, changes: Changes) -> Recipe:
@@ -194,14 +197,18 @@ class _Clock:
 def _text(material: Material, stages: Sequence[Stage]) -> str:
     """Describes the choice and its reason."""
     sizes = f"{material.num_nodes:,} entities and {material.num_triples:,} triples"
+    text = f"for {sizes}: {_stages_text(stages)}"
+    if len({stage.experts for stage in stages}) > 1:
+        text += ", learned apart and balanced on the validation set"
+    return text
+
+
+def _stages_text(stages: Sequence[Stage]) -> str:
     groups: dict[str, list[str]] = {}
     for stage in stages:
         groups.setdefault(stage.experts, []).append(stage_text(stage))
     parts = [f"{name} ({' or '.join(texts)})" for name, texts in groups.items()]
-    text = f"for {sizes}: {' and '.join(parts)}"
-    if len(groups) > 1:
-        text += ", learned apart and balanced on the validation set"
-    return text
+    return " and ".join(parts)
 
 
 def stage_text(stage: Stage) -> str:

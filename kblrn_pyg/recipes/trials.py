@@ -25,7 +25,8 @@ def open_study(path: Path | None, name: str) -> Any:
     """
     import optuna
 
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    # Its warnings are about trials that end by an error, which is raised as well.
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
     if path is not None:
         _check(path)
     with stored_trials(path, MALFORMED):

@@ -31,6 +31,7 @@ def update_model(
     fold_in: bool = True,
     header: bool | None = None,
     settings: FoldInSettings | None = None,
+    decimal: str = ".",
 ) -> KBLRN:
     r"""Returns a model with the same weights, and with added or retracted facts.
 
@@ -55,6 +56,8 @@ def update_model(
             :meth:`~kblrn_pyg.data.read_triples`. (default: :obj:`None`)
         settings (FoldInSettings, optional): The settings for learning the rows of
             new entities. (default: :obj:`None`, see :class:`FoldInSettings`)
+        decimal (str, optional): The decimal point of numbers in files.
+            (default: :obj:`"."`)
 
     Example:
         >>> from kblrn_pyg.datasets import Families
@@ -63,7 +66,7 @@ def update_model(
         >>> updated.num_nodes - model.num_nodes
         1
     """
-    update = read_update(model, triples, numbers, retracted, header)
+    update = read_update(model, triples, numbers, retracted, header, decimal)
     return apply_update(model, update, fold_in, settings)
 
 
@@ -73,6 +76,7 @@ def read_update(
     numbers: Source | None = None,
     retracted: Source | None = None,
     header: bool | None = None,
+    decimal: str = ".",
 ) -> KBUpdate:
     r"""Reads the facts and numbers to add and remove; see :meth:`update_model`."""
     if triples is None and numbers is None and retracted is None:
@@ -84,7 +88,8 @@ def read_update(
         facts, values = _read_facts(triples, header, names)
         tables += [] if values is None else [values]
     if numbers is not None:
-        tables.append(read_values(numbers, header=header, average=False))
+        read = read_values(numbers, header=header, average=False, decimal=decimal)
+        tables.append(read)
     gone = None
     if retracted is not None:
         gone, _ = _read_facts(retracted, header, names)
