@@ -283,6 +283,7 @@ def test_shared_names_are_told_apart():
     ("change", "message"),
     [
         ({"k": 0}, r"'k' must be positive \(got 0\)"),
+        ({"k": 1.5}, r"'k' must be an integer \(got 1.5\)"),
         ({"head": 2232}, r"the id of the entity must lie in 0 to 2231 \(got 2232\)"),
         ({"head": -1}, r"must lie in 0 to 2231 \(got -1\)"),
         ({"relation": 12}, r"the id of the relation must lie in 0 to 11 \(got 12\)"),

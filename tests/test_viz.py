@@ -503,6 +503,14 @@ def test_lifts(seed, monkeypatch):
         model.train()
 
 
+def test_a_negative_number_of_relations_is_refused(trained):
+    model, splits, _ = trained
+    with pytest.raises(
+        ValueError, match=r"'max_relations' must not be negative \(got -1\)"
+    ):
+        contributions(model, splits["val"], max_relations=-1)
+
+
 def test_contributions(trained):
     model, splits, _ = trained
     found = contributions(model, splits["test"], [splits["val"]], max_relations=4)

@@ -74,6 +74,8 @@ def contributions(
         progress (bool, optional): Whether to show a progress bar.
             (default: :obj:`False`)
     """
+    if max_relations < 0:
+        raise ValueError(f"'max_relations' must not be negative (got {max_relations})")
     data = kb_for(model, data)
     chosen = _most_frequent(model, data, relations, expert)[:max_relations]
     filters = list(filter_with)

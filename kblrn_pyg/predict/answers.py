@@ -1,6 +1,7 @@
 """The most probable answers to queries, with their scores and probabilities."""
 
 from collections.abc import Iterable, Iterator
+from numbers import Integral
 
 import numpy as np
 import torch
@@ -240,7 +241,9 @@ def judged(
 
 
 def check_k(k: int) -> None:
-    """Refuses a number of predictions that is not positive."""
+    """Refuses a number of predictions that is not a positive integer."""
+    if not isinstance(k, Integral):
+        raise ValueError(f"'k' must be an integer (got {k!r})")
     if k < 1:
         raise ValueError(f"'k' must be positive (got {k})")
 
