@@ -6,6 +6,15 @@ from collections.abc import Sequence
 from dataclasses import MISSING, Field
 from typing import Any, get_args, get_origin
 
+# What values of a type are called in messages.
+_WORDS = {
+    bool: "True or False",
+    float: "a finite number",
+    int: "an integer",
+    str: "text",
+    type(None): "None",
+}
+
 
 def setting(
     default: Any,
@@ -135,7 +144,11 @@ def _is_of(value: Any, kind: Any) -> bool:
 
 
 def _words(kind: Any) -> str:
-    return getattr(kind, "__name__", str(kind)) if not get_args(kind) else str(kind)
+    """Describes the values of a type."""
+    if get_origin(kind) is list:
+        return "a list"
+    kinds = get_args(kind) or (kind,)
+    return " or ".join(_WORDS.get(one, str(one)) for one in kinds)
 
 
 def default_of(field: "Field[Any]") -> Any:

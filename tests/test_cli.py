@@ -217,7 +217,7 @@ def test_options_beat_the_preset(tmp_path):
         (["Nobody"], "unknown data set"),
         (
             ["Families", "--min-confidence", "nan"],
-            "'min_confidence' must lie in 0 to 1",
+            "'min_confidence' must be a finite number (got nan)",
         ),
     ],
 )

@@ -165,7 +165,10 @@ def test_the_least_support_is_raised_no_more_than_needed(max_rules, caplog):
         ({"min_support": 0}, r"'min_support' must be at least 1 \(got 0\)"),
         ({"max_rules": 0}, "'max_rules' must be at least 1"),
         ({"min_confidence": 1.5}, "'min_confidence' must lie in 0 to 1"),
-        ({"min_pca_confidence": float("nan")}, "'min_pca_confidence' must lie in"),
+        (
+            {"min_pca_confidence": float("nan")},
+            r"'min_pca_confidence' must be a finite number \(got nan\)",
+        ),
     ],
 )
 def test_wrong_settings_are_refused(given, message):

@@ -121,7 +121,7 @@ def test_names_and_instances(data):
     assert list(two.experts) == ["popularity", "popularity_2"]
     assert list(two.without("popularity").experts.values()) == [other]
     for wrong in ("", "ll", "lx", [], ["l", "l"], ["l", 3]):
-        with pytest.raises(ValueError, match="'experts' must be"):
+        with pytest.raises(ValueError, match="'experts' must have letters"):
             KBLRN.from_data(data, wrong)
     with pytest.raises(ValueError, match="'name' must be one of"):
         two.without("latent")

@@ -671,5 +671,6 @@ def test_short_floats(data, dtype, experts, num_negatives):
 @pytest.mark.parametrize("name", ["n3", "l2"])
 @pytest.mark.parametrize("weight", [-1.0, float("nan"), float("inf")])
 def test_penalties_that_are_none_are_refused(data, name, weight):
-    with pytest.raises(ValueError, match=f"'{name}' must not be negative"):
+    what = "not be negative" if weight == -1 else "be a finite number"
+    with pytest.raises(ValueError, match=f"'{name}' must {what}"):
         make(data, "l", **{name: weight})

@@ -549,7 +549,7 @@ def test_a_failed_start_leaves_nothing_behind(splits, tmp_path):
 
 def test_together():
     stage = together(APART.stages)
-    assert stage.experts == "lreo"
+    assert stage.experts == "lre"
     assert stage.model == LATENT.model | FEATURES.model
     assert stage.fit_settings.epochs == 0
 
