@@ -188,6 +188,7 @@ TABLES = {
             _system("ASR-ComplEx", systems.ASR_COMPLEX),
             *INSTANCES[:3],
             *_EVIDENCE[:2],
+            Row("KBleo", "leo", recipes=("modern",)),
         ),
         _FIVE,
     ),
