@@ -173,6 +173,8 @@ def assert_same(found, expected):
         assert one.score == pytest.approx(other.score)
         assert one.probability == pytest.approx(other.probability)
         assert (one.known, one.rank) == (other.known, other.rank)
+        assert one.experts == other.experts
+        assert one.calibrated == pytest.approx(other.calibrated)
 
 
 def test_what_is_known_is_checked_once():
@@ -196,8 +198,11 @@ def test_what_is_known_is_checked_once():
 
 def test_several_queries_equal_single_ones(monkeypatch):
     model, _, _, split = tiny(10)
+    slope = torch.linspace(0.5, 2.0, model.num_relations)
+    model.calibration = Calibration(slope, slope - 1, torch.ones_like(slope).long())
     entities, words = [2, 0, 2, 5, 1], {"k": 4, "known": [split], "novel": True}
     relations = [0, 1, 1, 0, 2]
+    monkeypatch.setattr(scores_module, "_TRIPLES", 3)
     for num_scores in (1, 2 * model.num_nodes, 1 << 22):
         monkeypatch.setattr(scores_module, "_SCORES", num_scores)
         for rel in (1, relations):
