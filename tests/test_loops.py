@@ -108,6 +108,20 @@ def test_scores_of_others_have_their_gradients(kb):
         torch.testing.assert_close(a, b)
 
 
+@pytest.mark.parametrize(("entity", "rel"), [(NUM_NODES, 0), (-1, 0), (0, 3), (0, -1)])
+def test_ids_are_checked(expert, entity, rel):
+    entity, rel = torch.tensor([entity]), torch.tensor([rel])
+    queries = Queries(entity, rel, "tail")
+    ways = (
+        lambda: expert(entity, rel, entity),
+        lambda: expert.score_candidates(queries, entity[:, None]),
+        lambda: expert.score_all(queries, NUM_NODES),
+    )
+    for score in ways:
+        with pytest.raises(ValueError, match="must lie in 0 to"):
+            score()
+
+
 def test_factors_of_relations(expert):
     before = expert.weight.detach().clone()
     expert.scale(torch.tensor([2.0, 0.0, 1.0]))

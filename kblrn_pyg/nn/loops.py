@@ -6,7 +6,7 @@ from torch.nn import Parameter
 from torch_geometric.data import HeteroData
 
 from kblrn_pyg.data import flat_triples
-from kblrn_pyg.data.ids import check_shape
+from kblrn_pyg.data.ids import check_ids, check_shape
 from kblrn_pyg.data.queries import Queries
 from kblrn_pyg.nn.expert import Expert, factor_of
 from kblrn_pyg.nn.part import Part, Ref
@@ -39,7 +39,7 @@ class LoopExpert(Expert):
     def __init__(self, data: HeteroData) -> None:
         super().__init__()
         head, rel, tail = flat_triples(data)
-        size = len(data.edge_types)
+        size, self.num_nodes = len(data.edge_types), data["entity"].num_nodes
         for name, relations in (("num_facts", rel), ("num_loops", rel[head == tail])):
             counts = torch.bincount(relations, minlength=size)
             self.register_buffer(name, counts, persistent=False)
@@ -62,10 +62,12 @@ class LoopExpert(Expert):
         self, head_index: Tensor, rel_type: Tensor, tail_index: Tensor
     ) -> Tensor:
         """Scores triples."""
+        self._check_ids(rel_type, head_index, tail_index)
         return self.weight[rel_type] * (head_index == tail_index)
 
     def score_candidates(self, queries: Queries, candidates: Tensor) -> Tensor:
         """Scores some candidates of each query; see :class:`Expert`."""
+        self._check_ids(queries.rel_type, queries.entity, candidates)
         is_loop = candidates == queries.entity[:, None]
         return self.weight[queries.rel_type][:, None] * is_loop
 
@@ -74,6 +76,7 @@ class LoopExpert(Expert):
     ) -> Tensor:
         """Adds to the scores of the known entities themselves; see
         :class:`Expert`."""
+        self._check_ids(queries.rel_type, queries.entity)
         if entities is not None:
             check_shape("scores", scores, (len(queries), len(entities)))
         row, column = _columns_of(queries.entity, entities)
@@ -93,6 +96,11 @@ class LoopExpert(Expert):
     def speaks_of(self, rel: int) -> bool:
         """Returns whether loops of a relation have a weight."""
         return bool(self.weight[rel] != 0)
+
+    def _check_ids(self, rel_type: Tensor, *entities: Tensor) -> None:
+        check_ids({"relations": (rel_type.flatten(), len(self.weight))})
+        for some in entities:
+            check_ids({"entities": (some.flatten(), self.num_nodes)})
 
     def extra_repr(self) -> str:
         """Returns the number of relations with loops."""
